@@ -1,0 +1,22 @@
+"""What can go wrong, as sentences: what was expected, what came, what to do."""
+
+
+class StreamGPError(Exception):
+    """The root of every error this library raises on purpose."""
+
+
+class DataError(StreamGPError, ValueError):
+    """The data of a call cannot be used; the model is as it was."""
+
+
+class ConfigurationError(StreamGPError, ValueError):
+    """The model was asked for something contradictory."""
+
+
+class NumericalError(StreamGPError, ArithmeticError):
+    """An update did not end in finite numbers; the model is as it was."""
+
+
+def problem(expected: str, got: str, remedy: str) -> str:
+    """The one shape of every message."""
+    return f"expected {expected}; got {got}. {remedy}"

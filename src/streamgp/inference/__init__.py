@@ -1,0 +1,1 @@
+"""Sites, and everything that is done with them."""

@@ -1,0 +1,131 @@
+"""The E step: natural-gradient rounds on the rows' sites (conjugate-computation VI).
+
+One round replaces every row's site by the local quadratic of its expected log-density at the
+current q(f). For conjugate channels that is the exact site and one round ends it; for the others
+rounds are damped so that the bound never falls.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from streamgp.data import Batch
+from streamgp.generative import Generative
+from streamgp.inference.bounds import site_bound
+from streamgp.inference.conditioning import Marginals, Posterior, condition, marginals
+from streamgp.inference.sites import RowSites, Site, aggregate
+from streamgp.linalg import cholesky_of_identity_plus
+from streamgp.mixing import Features
+
+_SMALLEST_SHARE = 2.0**-14
+_ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal
+
+
+class Fit(NamedTuple):
+    """A set of row sites and all that follows from it."""
+
+    rows: RowSites
+    posterior: Posterior
+    marginals: Marginals
+    bound: Float[Array, ""]
+
+
+class _Loop(NamedTuple):
+    fit: Fit
+    share: Float[Array, ""]  # ρ, the damping
+    rounds: Int[Array, ""]
+    done: Bool[Array, ""]
+
+
+def fit_rows(
+    model: Generative, batch: Batch, features: Features, carried: Site, rows: RowSites
+) -> Fit:
+    """q conditioned on the carried site and these row sites, with its bound."""
+    posterior = condition(carried + aggregate(rows, features))
+    at_rows = marginals(posterior, features)
+    bound = site_bound(model, batch, rows, posterior, at_rows)
+    return Fit(rows, posterior, at_rows, bound)
+
+
+def natural_sites(
+    model: Generative, batch: Batch, features: Features, carried: Site, current: Marginals
+) -> RowSites:
+    """The undamped natural-gradient step from q: b = ∂E/∂m + P·m, P = −2·∂E/∂S.
+
+    Factorised blocks go one after the other, each seeing the means the ones before it moved to.
+    """
+    gradient, precision = _curvature(model, batch, current.mean, current.covariance)
+    means = current.block_means
+    linear = [gradient + jnp.einsum("njk,nk->nj", precision, means[..., 0])]
+    blocks = means.shape[-1]
+    if blocks > 1:
+        site = aggregate(RowSites(jnp.zeros_like(means), precision), features)
+        chol = cholesky_of_identity_plus(carried.precision + site.precision)
+    for g in range(1, blocks):
+        design = features.design[:, :, g - 1]
+        pull = carried.linear[g - 1] + jnp.einsum("njs,nj->s", design, linear[g - 1])
+        moved = design @ jax.scipy.linalg.cho_solve((chol[g - 1], True), pull)
+        means = means.at[..., g - 1].set(moved)
+        mean = features.offset + jnp.sum(means, axis=-1)
+        gradient, _ = _curvature(model, batch, mean, current.covariance)
+        linear.append(gradient + jnp.einsum("njk,nk->nj", precision, means[..., g]))
+    return RowSites(jnp.stack(linear, axis=-1), precision)
+
+
+def exact_sites(model: Generative, batch: Batch, features: Features, held: RowSites) -> RowSites:
+    """`held`, with the sites of conjugate channels made exact for the model's parameters.
+
+    It lets the M step see the collapsed bound of Gaussian channels in the noise. Factorised
+    blocks share rows, so no row's site is exact there and all are held.
+    """
+    if features.design.shape[2] > 1:
+        return held
+    zeros = jnp.zeros_like(features.slack)
+    gradient, precision = _curvature(model, batch, features.offset, zeros)
+    exact = jnp.asarray([c.likelihood.conjugate for c in model.channels])[batch.channel]
+    return RowSites(
+        jnp.where(exact[:, None, None], gradient[..., None], held.linear),
+        jnp.where(exact[:, None, None], precision, held.precision),
+    )
+
+
+def e_step(
+    model: Generative,
+    batch: Batch,
+    features: Features,
+    carried: Site,
+    rows: RowSites,
+    *,
+    rounds: int,
+    tolerance: float,
+) -> tuple[Fit, Int[Array, ""]]:
+    """The best q from these row sites on, and how many rounds it took."""
+    rows = exact_sites(model, batch, features, rows)
+    first = fit_rows(model, batch, features, carried, rows)
+    if model.conjugate and features.design.shape[2] == 1:
+        return first, jnp.asarray(1)
+
+    def better(loop: _Loop) -> _Loop:
+        old = loop.fit
+        target = natural_sites(model, batch, features, carried, old.marginals)
+        candidate = old.rows.mixed_with(target, loop.share)
+        new = fit_rows(model, batch, features, carried, candidate)
+        slack = _ROUNDING * (1 + jnp.abs(old.bound))
+        accepted = new.bound >= old.bound - slack  # false for NaN
+        small = jnp.abs(new.bound - old.bound) < tolerance
+        share = jnp.where(accepted, jnp.minimum(2 * loop.share, 1.0), loop.share / 2)
+        done = (accepted & small & (loop.share == 1.0)) | (share < _SMALLEST_SHARE)
+        fit = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)
+        return _Loop(fit, share, loop.rounds + 1, done)
+
+    start = _Loop(first, jnp.ones(()), jnp.asarray(0), jnp.asarray(False))
+    end = jax.lax.while_loop(lambda loop: ~loop.done & (loop.rounds < rounds), better, start)
+    return end.fit, end.rounds
+
+
+def _curvature(
+    model: Generative, batch: Batch, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
+) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]:
+    return model.per_row(lambda likelihood, *row: likelihood.curvature(*row), batch, mean, covariance)

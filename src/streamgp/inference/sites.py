@@ -1,0 +1,57 @@
+"""Sites: what data said about the inducing values, as an unnormalised Gaussian.
+
+t(v) = exp(λᵀv − ½ vᵀΛv), v = L⁻¹u the whitened inducing values. All arrays have a leading axis of
+blocks: one block of size QM when the latents are kept jointly, Q blocks of size M when factorised.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from streamgp.mixing import Features
+
+
+class Site(eqx.Module):
+    """λ and Λ of a site on the whitened inducing values."""
+
+    linear: Float[Array, "G S"]
+    precision: Float[Array, "G S S"]
+
+    def __add__(self, other: "Site") -> "Site":
+        return Site(self.linear + other.linear, self.precision + other.precision)
+
+
+class RowSites(eqx.Module):
+    """The site of each row, on its centred latent parameters.
+
+    Factorised blocks see the same precision but a linear term each: a block explains what the
+    others leave over.
+    """
+
+    linear: Float[Array, "N J G"]
+    precision: Float[Array, "N J J"]
+
+    def mixed_with(self, other: "RowSites", share: Float[Array, ""]) -> "RowSites":
+        """A step of that share from here towards `other`."""
+        return RowSites(
+            self.linear + share * (other.linear - self.linear),
+            self.precision + share * (other.precision - self.precision),
+        )
+
+
+def empty(blocks: int, size: int) -> Site:
+    """The site of no data."""
+    return Site(jnp.zeros((blocks, size)), jnp.zeros((blocks, size, size)))
+
+
+def no_rows(features: Features) -> RowSites:
+    rows, latents, blocks, _ = features.design.shape
+    return RowSites(jnp.zeros((rows, latents, blocks)), jnp.zeros((rows, latents, latents)))
+
+
+def aggregate(rows: RowSites, features: Features) -> Site:
+    """The site on v that the rows make together: λ = Σ Aᵀb, Λ = Σ AᵀPA."""
+    design = features.design
+    linear = jnp.einsum("njgs,njg->gs", design, rows.linear)
+    weighted = jnp.einsum("njk,nkgs->njgs", rows.precision, design)
+    return Site(linear, jnp.einsum("njgs,njgt->gst", weighted, design))

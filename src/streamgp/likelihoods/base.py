@@ -1,0 +1,97 @@
+"""What a likelihood is: latent parameters to a distribution, and what follows from that.
+
+A family of your own is a subclass with `distribution`; everything else has a default by
+quadrature. See `docs/likelihoods.md`.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from numpyro.distributions import Distribution
+
+from streamgp.likelihoods import quadrature
+from streamgp.linalg import positive_part
+
+
+class Likelihood(eqx.Module):
+    """p(y | f) for one channel, f its J latent parameters.
+
+    Methods that take `y`, `mean` and `covariance` speak of one observation and the marginal
+    q(f) = N(mean, covariance) there; the library maps them over a batch.
+    """
+
+    conjugate: ClassVar[bool] = False  # the site does not depend on q(f): one round is exact
+    log_concave: ClassVar[bool] = False  # in f: sites are then positive without clipping
+
+    @property
+    def latents(self) -> int:
+        """J, the number of latent parameters."""
+        return 1
+
+    @abstractmethod
+    def distribution(self, f: Float[Array, "*b J"]) -> Distribution:
+        """p(y | f), batched over the leading axes of f."""
+
+    # -- starting from data ------------------------------------------------------------------
+
+    def start(self, y: Float[np.ndarray, " N"]) -> Self:
+        """With every parameter that was left out filled in; `y` may be empty."""
+        return self
+
+    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+        """Offset and scale of each latent parameter, from the channel's first data.
+
+        f = offset + scale · (mixed latent functions), so that those stay of order one whatever
+        the units of y. `y` may be empty.
+        """
+        return np.zeros(self.latents), np.ones(self.latents)
+
+    @property
+    def support(self) -> Any:
+        """The numpyro constraint that observations obey."""
+        return self.distribution(jnp.zeros(self.latents)).support
+
+    # -- inference ---------------------------------------------------------------------------
+
+    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
+        return self.distribution(f).log_prob(y)
+
+    def expected_log_density(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        """E_q[log p(y | f)]."""
+        f, weights = quadrature.spread(mean, covariance)
+        return weights @ jax.vmap(self.log_density, (None, 0))(y, f)
+
+    def curvature(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        """E_q[∇ log p] and −E_q[∇∇ log p], made positive semi-definite.
+
+        By Bonnet's and Price's theorems these are ∂E/∂m and −2·∂E/∂S, the natural gradient of
+        the expectation. Averaging Hessians keeps a log-concave family's precision positive
+        node by node, which differentiating through a Cholesky factor would not.
+        """
+        f, weights = quadrature.spread(mean, covariance)
+        gradients = jax.vmap(jax.grad(self.log_density, 1), (None, 0))(y, f)
+        hessians = jax.vmap(jax.hessian(self.log_density, 1), (None, 0))(y, f)
+        precision = -jnp.tensordot(weights, hessians, 1)
+        if not self.log_concave:
+            precision = positive_part(precision)
+        return weights @ gradients, precision
+
+    def log_predictive(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        """log E_q[p(y | f)]."""
+        f, weights = quadrature.spread(mean, covariance)
+        return jax.nn.logsumexp(jax.vmap(self.log_density, (None, 0))(y, f), b=weights)
+
+    def valid(self, y: Float[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:
+        """Which observations this family can have produced."""
+        return np.asarray(self.support(y)) & np.isfinite(y)

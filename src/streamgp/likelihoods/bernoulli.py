@@ -1,0 +1,41 @@
+"""Yes or no."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jax.scipy.special import log_ndtr
+from jaxtyping import Array, Float
+
+from streamgp.likelihoods.base import Likelihood
+
+
+class Bernoulli(Likelihood):
+    """y is 1 with probability sigmoid(f), or Φ(f) with `link="probit"`, and 0 otherwise."""
+
+    link: Literal["logit", "probit"] = eqx.field(static=True, default="logit")
+
+    log_concave = True
+
+    def __check_init__(self) -> None:
+        if self.link not in ("logit", "probit"):
+            raise ValueError(f"expected link 'logit' or 'probit'; got {self.link!r}.")
+
+    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
+        logits = f[..., 0]
+        if self.link == "probit":
+            logits = log_ndtr(f[..., 0]) - log_ndtr(-f[..., 0])
+        return dist.Bernoulli(logits=logits)
+
+    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
+        if self.link == "logit":
+            return super().log_density(y, f)
+        return log_ndtr((2 * y - 1) * f[0])  # its own form: the logits of a far Φ(f) overflow
+
+    def log_predictive(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        if self.link == "logit":
+            return super().log_predictive(y, mean, covariance)
+        return log_ndtr((2 * y - 1) * mean[0] / jnp.sqrt(1 + covariance[0, 0]))

@@ -1,0 +1,49 @@
+"""Real values with normal noise."""
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+
+from streamgp.likelihoods.base import Likelihood
+from streamgp.parameters import Parameter, positive
+
+
+class Gaussian(Likelihood):
+    """y = f + noise; `noise` is its standard deviation, in the units of y."""
+
+    noise: Parameter | None = None
+
+    conjugate = True
+    log_concave = True
+
+    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
+        return dist.Normal(f[..., 0], self.noise)
+
+    def start(self, y: Float[np.ndarray, " N"]) -> "Gaussian":
+        _, scale = self.location(y)
+        return Gaussian(positive(self.noise, 0.3 * scale[0]))
+
+    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+        if not len(y):
+            return np.zeros(1), np.ones(1)
+        offset, scale = np.mean(y), np.std(y)
+        if scale <= 1e-12 * abs(offset):  # one sample, or a constant: nothing to go by but size
+            scale = abs(offset) or 1.0
+        return np.array([offset]), np.array([scale])
+
+    def expected_log_density(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        return self.log_density(y, mean) - 0.5 * covariance[0, 0] / self.noise**2
+
+    def curvature(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        return (y - mean) / self.noise**2, jnp.eye(1) / self.noise**2
+
+    def log_predictive(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        total = jnp.sqrt(covariance[0, 0] + self.noise**2)
+        return dist.Normal(mean[0], total).log_prob(y)

@@ -1,0 +1,43 @@
+"""Counts."""
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float
+
+from streamgp.likelihoods.base import Likelihood
+
+_LARGEST_LOG_RATE = 60.0  # a rate of 1e26: past it, proposals are damped, not exponentiated
+
+
+class Poisson(Likelihood):
+    """y is a count with rate exp(f)."""
+
+    log_concave = True
+
+    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
+        return dist.Poisson(jnp.exp(jnp.minimum(f[..., 0], _LARGEST_LOG_RATE)))
+
+    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+        average = np.mean(y) if len(y) else 1.0
+        return np.log(np.array([max(average, 0.1)])), np.ones(1)
+
+    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
+        return y * f[0] - jnp.exp(f[0]) - gammaln(y + 1)
+
+    def expected_log_density(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        return y * mean[0] - _expected_rate(mean, covariance) - gammaln(y + 1)
+
+    def curvature(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        rate = _expected_rate(mean, covariance)
+        return (y - rate)[None], rate[None, None]
+
+
+def _expected_rate(mean: Float[Array, " J"], covariance: Float[Array, "J J"]) -> Float[Array, ""]:
+    """E_q[exp f] = exp(m + v/2)."""
+    return jnp.exp(jnp.minimum(mean[0] + 0.5 * covariance[0, 0], _LARGEST_LOG_RATE))
