@@ -11,7 +11,15 @@ from tinygp.kernels import Kernel
 
 from streamgp.data import Batch
 from streamgp.likelihoods import Likelihood
-from streamgp.parameters import Parameter
+from streamgp.parameters import NonTrainable, Parameter
+
+
+class _Centred(Kernel):
+    kernel: Kernel
+    origin: Float[Array, " P"]
+
+    def evaluate(self, X1: Array, X2: Array) -> Array:  # noqa: N803 (tinygp's names)
+        return self.kernel.evaluate(X1 - self.origin, X2 - self.origin)
 
 
 class Channel(eqx.Module):
@@ -22,21 +30,27 @@ class Channel(eqx.Module):
 
     likelihood: Likelihood
     weights: Parameter
-    offset: Float[Array, " J"]
-    scale: Float[Array, " J"]
+    offset: NonTrainable[Float[Array, " J"]]
+    scale: NonTrainable[Float[Array, " J"]]
 
 
 class Generative(eqx.Module):
-    """Q latent functions and D channels. `draws[k]` latent functions share `kernels[k]`."""
+    """Q latent functions and D channels. `draws[k]` latent functions share `kernels[k]`.
+
+    Inputs are in the user's units everywhere; kernels see them from `origin`, so that inputs far
+    from zero (a year, a timestamp) lose no digits.
+    """
 
     kernels: tuple[Kernel, ...]
     channels: tuple[Channel, ...]
+    origin: NonTrainable[Float[Array, " P"]]
     draws: tuple[int, ...] = eqx.field(static=True)
 
     @property
     def latent_kernels(self) -> tuple[Kernel, ...]:
-        """The kernel of each of the Q latent functions."""
-        return tuple(k for k, n in zip(self.kernels, self.draws, strict=True) for _ in range(n))
+        """The kernel of each of the Q latent functions, on inputs in the user's units."""
+        shared = [_Centred(kernel, self.origin) for kernel in self.kernels]
+        return tuple(k for k, n in zip(shared, self.draws, strict=True) for _ in range(n))
 
     @property
     def conjugate(self) -> bool:

@@ -21,10 +21,9 @@ class Batch(eqx.Module):
 
 def pack(
     parts: Sequence[tuple[int, Float[np.ndarray, "n P"], Float[np.ndarray, " n"]]],
-    origin: Float[np.ndarray, " P"],
 ) -> Batch:
-    """One padded batch from (channel index, inputs, observations), inputs taken from `origin`."""
-    x = np.concatenate([part[1] for part in parts]) - origin
+    """One padded batch from (channel index, inputs, observations)."""
+    x = np.concatenate([part[1] for part in parts])
     y = np.concatenate([part[2] for part in parts])
     channel = np.concatenate([np.full(len(part[2]), part[0]) for part in parts])
     size = row_bucket(len(y))

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import paramax
 from jaxtyping import Array, Bool, Float
 from numpyro.distributions import Distribution
 
@@ -54,7 +55,7 @@ class Likelihood(eqx.Module):
     @property
     def support(self) -> Any:
         """The numpyro constraint that observations obey."""
-        return self.distribution(jnp.zeros(self.latents)).support
+        return paramax.unwrap(self).distribution(jnp.zeros(self.latents)).support
 
     # -- inference ---------------------------------------------------------------------------
 
@@ -91,6 +92,17 @@ class Likelihood(eqx.Module):
         """log E_q[p(y | f)]."""
         f, weights = quadrature.spread(mean, covariance)
         return jax.nn.logsumexp(jax.vmap(self.log_density, (None, 0))(y, f), b=weights)
+
+    # -- prediction ----------------------------------------------------------------------------
+
+    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
+        """P(Y ≤ y | f)."""
+        return self.distribution(f).cdf(y)
+
+    def moments(self, f: Float[Array, "*b J"]) -> tuple[Array, Array]:
+        """Mean and variance of y given f."""
+        conditional = self.distribution(f)
+        return conditional.mean, conditional.variance
 
     def valid(self, y: Float[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:
         """Which observations this family can have produced."""

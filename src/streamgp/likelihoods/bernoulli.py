@@ -39,3 +39,7 @@ class Bernoulli(Likelihood):
         if self.link == "logit":
             return super().log_predictive(y, mean, covariance)
         return log_ndtr((2 * y - 1) * mean[0] / jnp.sqrt(1 + covariance[0, 0]))
+
+    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
+        below_one = jnp.where(y < 0, 0.0, 1.0 - self.distribution(f).mean)
+        return jnp.where(y < 1, below_one, 1.0)

@@ -27,5 +27,10 @@ class Categorical(Likelihood):
     def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
         return dist.Categorical(logits=f)
 
+    def moments(self, f: Float[Array, "*b J"]) -> tuple[Array, Array]:
+        """Of the K indicators of the classes: a class number has no mean."""
+        probabilities = jax.nn.softmax(f, axis=-1)
+        return probabilities, probabilities * (1 - probabilities)
+
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
         return jax.nn.log_softmax(f)[y.astype(jnp.int32)]

@@ -23,6 +23,9 @@ class Poisson(Likelihood):
         average = np.mean(y) if len(y) else 1.0
         return np.log(np.array([max(average, 0.1)])), np.ones(1)
 
+    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
+        return jnp.where(y < 0, 0.0, self.distribution(f).cdf(jnp.maximum(y, 0.0)))
+
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
         return y * f[0] - jnp.exp(f[0]) - gammaln(y + 1)
 

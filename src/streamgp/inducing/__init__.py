@@ -1,0 +1,8 @@
+"""Where inducing points go: one file a strategy."""
+
+from streamgp.inducing.adaptive import Adaptive
+from streamgp.inducing.base import Strategy, View, place
+from streamgp.inducing.fixed import Fixed
+from streamgp.inducing.growing import Growing
+
+__all__ = ["Adaptive", "Fixed", "Growing", "Strategy", "View", "place"]

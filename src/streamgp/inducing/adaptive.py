@@ -1,0 +1,119 @@
+"""Points where the model could not otherwise know: greedy conditional variance."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+from tinygp.kernels import Kernel
+
+from streamgp.data import inducing_bucket, row_bucket
+from streamgp.inducing.base import View
+from streamgp.linalg import NUGGET, gram, solve_lower
+
+
+@dataclasses.dataclass(frozen=True)
+class Adaptive:
+    """Add points while the new inputs' prior variance is not explained by those there are.
+
+    An input becomes an inducing point while the share of its prior variance that the points
+    leave open exceeds `tolerance`, the worst input first. M so follows the explored domain: old
+    ground adds nothing. Each latent function has points of its own, as many as its lengthscale
+    needs, at most `budget`. When the budget binds, the old points and the new inputs compete for
+    it by the same rule.
+    """
+
+    tolerance: float = 1e-2
+    budget: int = 256
+
+    follows_kernels = True  # a learned kernel may want more points for the same inputs
+
+    def __post_init__(self) -> None:
+        if not (0 < self.tolerance < 1 and self.budget >= 1):
+            raise ValueError(
+                "expected a tolerance between 0 and 1 and a budget of at least 1; "
+                f"got tolerance={self.tolerance}, budget={self.budget}."
+            )
+
+    def __call__(self, view: View) -> list[Float[np.ndarray, "M P"]]:
+        return [
+            self._for_one(points, view.x, kernel)
+            for points, kernel in zip(view.points, view.kernels, strict=True)
+        ]
+
+    def _for_one(
+        self, points: Float[np.ndarray, "M P"], x: Float[np.ndarray, "N P"], kernel: Kernel
+    ) -> Float[np.ndarray, "R P"]:
+        room = self.budget - len(points) + 1  # one more than fits tells that the budget binds
+        chosen = greedy(kernel, points, x, tolerance=self.tolerance, limit=room)
+        if len(points) + len(chosen) <= self.budget:
+            return np.concatenate([points, x[chosen]])
+        everything = np.concatenate([points, x])
+        none = np.zeros((0, x.shape[1]))
+        best = greedy(kernel, none, everything, tolerance=self.tolerance, limit=self.budget)
+        return everything[np.sort(best)]
+
+
+def greedy(
+    kernel: Kernel,
+    points: Float[np.ndarray, "M P"],
+    candidates: Float[np.ndarray, "N P"],
+    *,
+    tolerance: float,
+    limit: int,
+) -> Int[np.ndarray, " R"]:
+    """Indices of candidates to add, by pivoted Cholesky on top of `points`, at most `limit`."""
+    slots, rows = inducing_bucket(len(points)), row_bucket(len(candidates))
+    z = np.pad(points, [(0, slots - len(points)), (0, 0)])
+    x = candidates[np.minimum(np.arange(rows), len(candidates) - 1)]
+    order, count = _pivots(
+        kernel,
+        jnp.asarray(z),
+        jnp.arange(slots) < len(points),
+        jnp.asarray(x),
+        jnp.arange(rows) < len(candidates),
+        tolerance,
+        limit,
+        inducing_bucket(min(limit, rows)),
+    )
+    return np.asarray(order)[: int(count)]
+
+
+@eqx.filter_jit
+def _pivots(
+    kernel: Kernel,
+    z: Float[Array, "M P"],
+    mask: Bool[Array, " M"],
+    x: Float[Array, "N P"],
+    valid: Bool[Array, " N"],
+    tolerance: Float[Array, ""],
+    limit: Int[Array, ""],
+    capacity: int,
+) -> tuple[Int[Array, " R"], Int[Array, ""]]:
+    prior = kernel(x)
+    cross = jnp.where(mask[:, None], kernel(z, x), 0.0)
+    explained = solve_lower(jnp.linalg.cholesky(gram(kernel, z, mask)), cross)
+    rows = jnp.concatenate([explained, jnp.zeros((capacity, len(x)))])
+    residual = jnp.where(valid, prior - jnp.sum(explained**2, axis=0), 0.0)
+
+    def share(residual: Float[Array, " N"]) -> Float[Array, " N"]:
+        return residual / jnp.maximum(prior, 1e-300)
+
+    def wanted(loop: tuple) -> Bool[Array, ""]:
+        _, residual, _, count = loop
+        return (count < jnp.minimum(limit, capacity)) & (jnp.max(share(residual)) > tolerance)
+
+    def add(loop: tuple) -> tuple:
+        rows, residual, order, count = loop
+        best = jnp.argmax(share(residual))
+        pivot = residual[best] + NUGGET * prior[best]
+        covariance = jax.vmap(kernel.evaluate, (None, 0))(x[best], x) - rows[:, best] @ rows
+        row = covariance / jnp.sqrt(pivot)
+        left = jnp.where(valid, residual - row**2, 0.0).at[best].set(0.0)
+        return rows.at[len(z) + count].set(row), left, order.at[count].set(best), count + 1
+
+    begin = (rows, residual, jnp.zeros(capacity, int), jnp.asarray(0))
+    _, _, order, count = jax.lax.while_loop(wanted, add, begin)
+    return order, count

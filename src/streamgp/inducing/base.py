@@ -1,0 +1,44 @@
+"""What a placement strategy sees, and what it gives."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from tinygp.kernels import Kernel
+
+
+class View(NamedTuple):
+    """The inducing points so far, the inputs that just came, and the kernels as they are now.
+
+    Everything is in the user's units. `points[q]` and `kernels[q]` belong to latent function q;
+    `update` counts from one.
+    """
+
+    points: tuple[Float[np.ndarray, "M P"], ...]
+    x: Float[np.ndarray, "N P"]
+    kernels: tuple[Kernel, ...]
+    update: int
+
+    def explored(self) -> tuple[Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
+        """The corners of the box that the points and the new inputs span."""
+        everything = np.concatenate([self.x, *self.points])
+        return everything.min(axis=0), everything.max(axis=0)
+
+
+Points = Float[np.ndarray, "M P"] | Sequence[Float[np.ndarray, "M P"]]
+
+# A strategy answers with one set of points for all latents, or a sequence of one set each.
+Strategy = Callable[[View], Points]
+
+
+def place(strategy: Strategy, view: View) -> tuple[Float[np.ndarray, "M P"], ...]:
+    """The strategy's points, one set a latent, each without duplicates and in its order."""
+    answer = strategy(view)
+    sets = list(answer) if isinstance(answer, list | tuple) else [answer] * len(view.kernels)
+    return tuple(_distinct(np.asarray(points, float)) for points in sets)
+
+
+def _distinct(points: Float[np.ndarray, "M P"]) -> Float[np.ndarray, "R P"]:
+    _, first = np.unique(points, axis=0, return_index=True)
+    return points[np.sort(first)]

@@ -1,0 +1,29 @@
+"""Points that the user chose."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.inducing.base import View
+
+
+class Fixed:
+    """The same inducing points at every update: an array (M, P), or one array a latent."""
+
+    def __init__(self, points: Any):
+        several = isinstance(points, Sequence) and np.ndim(points[0]) == 2
+        self.points = [_matrix(p) for p in points] if several else _matrix(points)
+
+    def __call__(self, view: View) -> Float[np.ndarray, "M P"] | list[Float[np.ndarray, "M P"]]:
+        return self.points
+
+    def __repr__(self) -> str:
+        sets = self.points if isinstance(self.points, list) else [self.points]
+        return f"Fixed({' + '.join(str(len(p)) for p in sets)} points)"
+
+
+def _matrix(points: Any) -> Float[np.ndarray, "M P"]:
+    array = np.asarray(points, float)
+    return array[:, None] if array.ndim == 1 else array

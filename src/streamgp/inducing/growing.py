@@ -1,0 +1,33 @@
+"""The paper's schedules: a new layout at every update, by a rule of the update's number."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.inducing.base import View
+
+
+@dataclasses.dataclass(frozen=True)
+class Growing:
+    """`rule(t)` points a side at update t = 1, 2, …, laid anew over the explored domain.
+
+    `layout="grid"` spaces them evenly (in P inputs the grid has rule(t)^P points);
+    `layout="random"` draws rule(t) points uniformly. `Growing(lambda t: 3 * t)` is the paper's
+    streaming experiment.
+    """
+
+    rule: Callable[[int], int]
+    layout: Literal["grid", "random"] = "grid"
+    seed: int = 0
+
+    def __call__(self, view: View) -> Float[np.ndarray, "M P"]:
+        low, high = view.explored()
+        count = int(self.rule(view.update))
+        if self.layout == "random":
+            generator = np.random.default_rng([self.seed, view.update])
+            return generator.uniform(low, high, (count, len(low)))
+        sides = [np.linspace(a, b, count) for a, b in zip(low, high, strict=True)]
+        return np.stack([side.ravel() for side in np.meshgrid(*sides, indexing="ij")], axis=-1)

@@ -1,0 +1,180 @@
+"""Prediction: what the model says of one channel at some inputs."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpyro.distributions import constraints
+
+from streamgp.errors import DataError, problem
+from streamgp.likelihoods import Categorical, Gaussian, Likelihood
+from streamgp.likelihoods.quadrature import spread
+from streamgp.precision import double_precision
+
+_BISECTIONS = 80
+
+
+class Prediction:
+    """The predictive distribution of y at N inputs, with the latent parameters behind it.
+
+    Everything is in the units of the data. `mean` and `variance` are those of a new observation,
+    noise included; `latent_mean` and `latent_variance` those of the function f alone. For a
+    channel with classes, `mean` and `variance` have a column a class (they are the indicators').
+    """
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ):
+        self.likelihood = likelihood
+        self._mean = mean
+        self._covariance = covariance
+
+    def __len__(self) -> int:
+        return len(self._mean)
+
+    def __repr__(self) -> str:
+        return f"Prediction({type(self.likelihood).__name__}, {len(self)} inputs)"
+
+    @property
+    def latent_mean(self) -> np.ndarray:
+        """E[f]: (N,), or (N, J) where the channel has several latent parameters."""
+        return self._mean[:, 0] if self.likelihood.latents == 1 else self._mean
+
+    @property
+    def latent_variance(self) -> np.ndarray:
+        """Var[f]: (N,), or (N, J)."""
+        variances = np.diagonal(self._covariance, axis1=-2, axis2=-1)
+        return variances[:, 0] if self.likelihood.latents == 1 else variances
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self._moments()[0]
+
+    @property
+    def variance(self) -> np.ndarray:
+        return self._moments()[1]
+
+    @property
+    def std(self) -> np.ndarray:
+        return np.sqrt(self.variance)
+
+    @property
+    def probabilities(self) -> Float[np.ndarray, "N K"]:
+        """The probability of each class, for channels that have classes."""
+        if isinstance(self.likelihood, Categorical):
+            return self.mean
+        if self.likelihood.support is not constraints.boolean:
+            raise DataError(
+                problem(
+                    "a channel with classes (Bernoulli, Categorical)",
+                    type(self.likelihood).__name__,
+                    "Use `mean`, `interval` or `quantile` for this channel.",
+                )
+            )
+        return np.stack([1 - self.mean, self.mean], axis=-1)
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """The central interval that holds a new observation with that probability."""
+        _check_probability(level)
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    @double_precision
+    def quantile(self, level: float) -> Float[np.ndarray, " N"]:
+        """The value below which a new observation falls with that probability."""
+        _check_probability(level)
+        if isinstance(self.likelihood, Categorical):
+            raise DataError(
+                problem(
+                    "a channel whose values are ordered",
+                    type(self.likelihood).__name__,
+                    "Use `probabilities` for this channel.",
+                )
+            )
+        if isinstance(self.likelihood, Gaussian):
+            return self.mean + self.std * float(jax.scipy.special.ndtri(level))
+        return np.asarray(_quantile(self.likelihood, self._mean, self._covariance, level))
+
+    @double_precision
+    def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
+        """log p(y) of one observation an input."""
+        values = np.broadcast_to(np.asarray(y, float), (len(self),))
+        invalid = ~self.likelihood.valid(values)
+        if invalid.any():
+            raise DataError(
+                problem(
+                    f"values in the support of {type(self.likelihood).__name__}",
+                    f"{values[invalid][0]!r} among {invalid.sum()} others",
+                    "Leave those out.",
+                )
+            )
+        method = jax.vmap(type(self.likelihood).log_predictive, (None, 0, 0, 0))
+        return np.asarray(
+            eqx.filter_jit(method)(
+                self.likelihood, jnp.asarray(values), self._mean, self._covariance
+            )
+        )
+
+    @double_precision
+    def sample(self, count: int = 1, *, seed: int = 0) -> Float[np.ndarray, "S N"]:
+        """Independent draws of a new observation at each input."""
+        key_f, key_y = jax.random.split(jax.random.key(seed))
+        f = jax.random.multivariate_normal(
+            key_f, self._mean, self._covariance, (count, len(self)), method="svd"
+        )
+        return np.asarray(self.likelihood.distribution(f).sample(key_y))
+
+    @double_precision
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        mean, variance = _moments(self.likelihood, self._mean, self._covariance)
+        return np.asarray(mean), np.asarray(variance)
+
+
+@eqx.filter_jit
+def _moments(
+    likelihood: Likelihood, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
+) -> tuple[Array, Array]:
+    """Total mean and variance: E[E[y|f]], E[Var[y|f]] + Var[E[y|f]]."""
+    f, weights = spread(mean, covariance)
+    means, variances = likelihood.moments(f)
+    total = jnp.tensordot(weights, means, 1)
+    between = jnp.tensordot(weights, (means - total) ** 2, 1)
+    return total, jnp.tensordot(weights, variances, 1) + between
+
+
+@eqx.filter_jit
+def _quantile(
+    likelihood: Likelihood,
+    mean: Float[Array, "N J"],
+    covariance: Float[Array, "N J J"],
+    level: Float[Array, ""],
+) -> Float[Array, " N"]:
+    """Bisection on the predictive distribution function, a mixture over quadrature nodes."""
+    f, weights = spread(mean, covariance)
+
+    def below(y: Float[Array, " N"]) -> Float[Array, " N"]:
+        return weights @ likelihood.cdf(jnp.broadcast_to(y, f.shape[:-1]), f)
+
+    centre, variance = _moments(likelihood, mean, covariance)
+    reach = jnp.sqrt(variance / jnp.minimum(level, 1 - level)) + 1.0  # Chebyshev (Cantelli)
+
+    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = 0.5 * (low + high)
+        enough = below(middle) >= level
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+    _, high = jax.lax.fori_loop(0, _BISECTIONS, halve, (centre - reach, centre + reach))
+    return jnp.floor(high + 1e-6) if likelihood.support.is_discrete else high
+
+
+def _check_probability(level: float) -> None:
+    if not 0 < level < 1:
+        raise DataError(
+            problem("a probability between 0 and 1", repr(level), "Use 0.95 for 95%.")
+        )

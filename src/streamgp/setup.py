@@ -1,0 +1,207 @@
+"""From what the user asked for, and the first data, to a state; and back to names and numbers."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import paramax
+from jaxtyping import Float, PyTree
+from tinygp.kernels import Kernel
+
+from streamgp import kernels
+from streamgp.data import inducing_bucket
+from streamgp.errors import ConfigurationError, problem
+from streamgp.generative import Channel, Generative
+from streamgp.inference import memory
+from streamgp.inference.conditioning import Inducing
+from streamgp.inference.sites import Site
+from streamgp.learner import Learner, State
+from streamgp.likelihoods import Likelihood
+from streamgp.parameters import NonTrainable, Parameter, Real, fixed
+
+_MOST_DEFAULT_LATENTS = 3
+
+
+@dataclasses.dataclass
+class Setup:
+    """The user's specification of a model, from which states are made."""
+
+    channels: dict[str, Likelihood]
+    latents: int | Sequence[Kernel | tuple[Kernel, int]] | None
+    mixing: Mapping[str, Parameter]
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not self.channels:
+            raise ConfigurationError(problem("at least one channel", "none", "Name one."))
+        for name, likelihood in self.channels.items():
+            if not isinstance(likelihood, Likelihood):
+                raise ConfigurationError(
+                    problem(
+                        f"a likelihood for channel {name!r}",
+                        type(likelihood).__name__,
+                        "Pass an instance, such as `Gaussian()`.",
+                    )
+                )
+        parameters = sum(likelihood.latents for likelihood in self.channels.values())
+        if self.latents is None:
+            self.latents = min(parameters, _MOST_DEFAULT_LATENTS)
+        entries = [kernels.RBF()] * self.latents if isinstance(self.latents, int) else self.latents
+        pairs = [entry if isinstance(entry, tuple) else (entry, 1) for entry in entries]
+        if not pairs:
+            raise ConfigurationError(problem("at least one latent function", "none", "Add one."))
+        self._kernels = tuple(kernel for kernel, _ in pairs)
+        self._draws = tuple(int(draws) for _, draws in pairs)
+        # One channel with one latent parameter on one latent function: its weight is one and the
+        # kernel's variance is learned. Otherwise kernels have unit variance and weights do it.
+        self._plain = parameters == 1 and sum(self._draws) == 1 and not self.mixing
+
+    # -- states --------------------------------------------------------------------------------
+
+    def initial(self, learner: Learner, parts: Mapping[str, tuple]) -> State:
+        """The state before any data, on the scale of the first batch."""
+        x = np.concatenate([x for x, _ in parts.values()])
+        spread = np.std(x, axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        variance = None
+        if self._plain:
+            ((name, (_, y)),) = parts.items()
+            variance = float(self.channels[name].location(y)[1][0] ** 2)
+        model = Generative(
+            kernels=tuple(kernels.start(k, spread, variance) for k in self._kernels),
+            channels=tuple(
+                self._channel(i, name, likelihood, np.zeros(0))
+                for i, (name, likelihood) in enumerate(self.channels.items())
+            ),
+            origin=fixed(np.mean(x, axis=0)),
+            draws=self._draws,
+        )
+        empty = tuple(np.zeros((0, x.shape[1])) for _ in range(sum(self._draws)))
+        return learner.init(_arrays(model), inducing(empty))
+
+    def introduce(self, state: State, parts: Mapping[str, tuple], seen: dict[str, int]) -> State:
+        """Channels with their first data take their scale from it. No site depends on it yet."""
+        channels = list(state.model.channels)
+        for index, (name, likelihood) in enumerate(self.channels.items()):
+            if name in parts and not seen[name]:
+                channels[index] = self._channel(index, name, likelihood, parts[name][1])
+        model = eqx.tree_at(lambda m: m.channels, state.model, _arrays(tuple(channels)))
+        return eqx.tree_at(lambda s: s.model, state, model)
+
+    def add(
+        self,
+        state: State | None,
+        name: str,
+        likelihood: Likelihood,
+        weights: Parameter | None,
+    ) -> State | None:
+        """A further channel, with no memory yet."""
+        if weights is not None:
+            self.mixing = {**self.mixing, name: weights}
+        self.channels[name] = likelihood
+        if state is None:
+            self._plain = False
+            return None
+        channel = self._channel(len(self.channels) - 1, name, likelihood, np.zeros(0), plain=False)
+        channels = (*state.model.channels, _arrays(channel))
+        model = eqx.tree_at(lambda m: m.channels, state.model, channels)
+        more = memory.guarded(model).size - len(state.memory)
+        return State(model, state.inducing, state.site, jnp.pad(state.memory, (0, more)))
+
+    def _channel(
+        self, index: int, name: str, likelihood: Likelihood, y: np.ndarray, plain: bool | None = None
+    ) -> Channel:
+        offset, scale = likelihood.location(y)
+        plain = self._plain and index == 0 if plain is None else plain
+        latents = sum(self._draws)
+        if plain:
+            weights, scale = fixed(np.ones((1, 1))), np.ones(1)
+        elif name in self.mixing:  # given in the units of f
+            given = self.mixing[name]
+            weights = given if isinstance(given, paramax.AbstractUnwrappable) else Real(given)
+            scale = np.ones(likelihood.latents)
+        else:
+            generator = np.random.default_rng([self.seed, index])
+            shape = (likelihood.latents, latents)
+            weights = Real(generator.normal(size=shape) / np.sqrt(latents))
+        return Channel(likelihood.start(y), weights, fixed(offset), fixed(scale))
+
+
+def _arrays(tree: PyTree) -> PyTree:
+    """Every number as a JAX array of double precision."""
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf, float) if eqx.is_inexact_array_like(leaf) else leaf, tree
+    )
+
+
+# -- inducing points ---------------------------------------------------------------------------
+
+
+def inducing(points: Sequence[Float[np.ndarray, "M P"]]) -> Inducing:
+    """Sets of points, one a latent, in padded slots."""
+    slots = inducing_bucket(max(len(p) for p in points))
+    padded = np.stack([np.pad(p, [(0, slots - len(p)), (0, 0)]) for p in points])
+    mask = np.stack([np.arange(slots) < len(p) for p in points])
+    return Inducing(jnp.asarray(padded), jnp.asarray(mask))
+
+
+def extends(old: Sequence[np.ndarray], new: Sequence[np.ndarray]) -> bool:
+    """Whether each latent's new points are its old ones, in order, and perhaps more."""
+    return all(np.array_equal(a, b[: len(a)]) for a, b in zip(old, new, strict=True))
+
+
+def extended(state: State, new: Inducing) -> State:
+    """The state with further points in slots that were empty. Nothing is lost or computed.
+
+    A Cholesky factor's leading block is that of the leading points, so the whitened values of
+    the old points, and with them the site, are the same numbers as before.
+    """
+    latents, slots = state.inducing.mask.shape
+    room = new.mask.shape[1]
+    joint = state.site.linear.shape[0] != latents or latents == 1
+    linear = _widen(state.site.linear.reshape(latents, slots), room, axes=(1,))
+    shape = (latents, slots, latents, slots) if joint else (latents, slots, slots)
+    axes = (1, 3) if joint else (1, 2)
+    precision = _widen(state.site.precision.reshape(shape), room, axes)
+    blocks, size = (1, latents * room) if joint else (latents, room)
+    site = Site(linear.reshape(blocks, size), precision.reshape(blocks, size, size))
+    return State(state.model, new, site, state.memory)
+
+
+def _widen(array: jnp.ndarray, size: int, axes: tuple[int, ...]) -> jnp.ndarray:
+    widths = [(0, size - n) if axis in axes else (0, 0) for axis, n in enumerate(array.shape)]
+    return jnp.pad(array, widths)
+
+
+# -- names and numbers -------------------------------------------------------------------------
+
+
+def describe(model: Generative, names: Sequence[str]) -> dict[str, Any]:
+    """Every hyperparameter by name, in the user's units."""
+    plain = paramax.unwrap(model)
+    return {
+        "latents": [_numbers_of(kernel) for kernel in plain.kernels],
+        "channels": {
+            name: {
+                "weights": np.asarray(channel.scale[:, None] * channel.weights),
+                **_numbers_of(channel.likelihood),
+            }
+            for name, channel in zip(names, plain.channels, strict=True)
+        },
+    }
+
+
+def _numbers_of(module: eqx.Module) -> dict[str, Any]:
+    """The numbers in a module, nested as the module is."""
+    numbers: dict[str, Any] = {"kind": type(module).__name__}
+    for field in dataclasses.fields(module):  # type: ignore[arg-type]
+        value = getattr(module, field.name)
+        if isinstance(value, eqx.Module):
+            numbers[field.name] = _numbers_of(value)
+        elif eqx.is_array_like(value):
+            numbers[field.name] = np.asarray(value).item() if np.size(value) == 1 else np.asarray(value)
+    return numbers
