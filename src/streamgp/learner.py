@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 from streamgp.data import Batch
 from streamgp.generative import Generative
 from streamgp.inference import memory
-from streamgp.inference.carry import Carried, Carry, Projection, stay
+from streamgp.inference.carry import Carry, Projection, rewhitened
 from streamgp.inference.conditioning import (
     Inducing,
     Posterior,
@@ -65,25 +65,6 @@ class Info(NamedTuple):
     m_steps: Int[Array, ""]
 
 
-class _Setting(NamedTuple):
-    """What a choice of hyperparameters implies for a batch, before its own sites."""
-
-    model: Generative  # unwrapped
-    features: Features
-    carried: Site
-    penalty: Float[Array, ""]
-
-
-class _Learned(NamedTuple):
-    """The end of an E step, and the count of what led there."""
-
-    model: Generative  # wrapped
-    setting: _Setting
-    fit: Fit
-    e_rounds: Int[Array, ""]
-    m_steps: Int[Array, ""]
-
-
 class Learner(eqx.Module):
     """How updates are made. `learning=None` leaves hyperparameters alone."""
 
@@ -100,31 +81,27 @@ class Learner(eqx.Module):
         guarded = memory.guarded(model).size
         return State(model, inducing, empty(blocks, size), jnp.zeros((guarded, guarded)))
 
-    def step(
-        self,
-        state: State,
-        batch: Batch,
-        inducing: Inducing | None = None,
-        start: Generative | None = None,
-    ) -> tuple[State, Info]:
-        """Fold a batch in.
+    def move(self, state: State, inducing: Inducing) -> State:
+        """The same knowledge at other inducing points, by the learner's rule of carrying."""
+        model = paramax.unwrap(state.model)
+        site = self.carry(model, state.inducing, state.site, inducing)
+        return State(state.model, inducing, site, state.memory)
 
-        `inducing` are new points for points that had to go; leave it out when the state's are
-        kept or were extended. `start` are hyperparameters to begin learning from, if not the
-        state's own.
-        """
-        carried = self._carried(state, inducing)
-        inducing = state.inducing if inducing is None else inducing
+    def step(
+        self, state: State, batch: Batch, start: Generative | None = None
+    ) -> tuple[State, Info]:
+        """Fold a batch in. `start` are hyperparameters to begin from, if not the state's own."""
         before = self._log_predictive(state, batch)
-        learned = self._learn(state, batch, carried, inducing, start or state.model)
+        past = _Past(state, factorise(paramax.unwrap(state.model), state.inducing))
+        learned = self._learn(past, batch, start or state.model)
         setting, fit = learned.setting, learned.fit
         remembered = state.memory
         if self.learning is not None:
-            remembered += self._curvature(learned.model, inducing, batch, fit.posterior)
+            remembered += self._curvature(learned.model, past, batch, fit.posterior)
         site = setting.carried + aggregate(fit.rows, setting.features)
-        bound = fit.bound + setting.penalty - carried.log_normaliser
+        bound = fit.bound - condition(state.site).log_evidence
         info = Info(bound, before, learned.e_rounds, learned.m_steps)
-        return State(learned.model, inducing, site, remembered), info
+        return State(learned.model, state.inducing, site, remembered), info
 
     def condition(self, state: State) -> Posterior:
         """q(v), for repeated predictions."""
@@ -147,52 +124,36 @@ class Learner(eqx.Module):
 
     # -- the parts of a step -------------------------------------------------------------------
 
-    def _carried(self, state: State, inducing: Inducing | None) -> Carried:
-        model = paramax.unwrap(state.model)
-        if inducing is None:
-            return stay(model, state.inducing, state.site)
-        return self.carry(model, state.inducing, state.site, inducing)
-
     def _log_predictive(self, state: State, batch: Batch) -> Float[Array, " N"]:
         mean, covariance = self.predict(state, batch.x, batch.channel)
         return paramax.unwrap(state.model).per_row(
             lambda likelihood, *row: likelihood.log_predictive(*row), batch, mean, covariance
         )
 
-    def _setting(
-        self, wrapped: Generative, inducing: Inducing, batch: Batch, carried: Carried
-    ) -> _Setting:
+    def _setting(self, wrapped: Generative, past: "_Past", batch: Batch) -> "_Setting":
         model = paramax.unwrap(wrapped)
+        inducing = past.state.inducing
         chol = factorise(model, inducing)
         rows = features(
             model, inducing, chol, batch.x, batch.channel, factorised=self.factorised
         )
-        return _Setting(model, rows, *carried.at(model, inducing, chol))
+        return _Setting(model, rows, rewhitened(past.state.site, past.chol, chol))
 
-    def _learn(
-        self,
-        state: State,
-        batch: Batch,
-        carried: Carried,
-        inducing: Inducing,
-        start: Generative,
-    ) -> _Learned:
+    def _learn(self, past: "_Past", batch: Batch, start: Generative) -> "_Learned":
         """Alternate E and M steps, ending with an E step."""
-        rows = self._no_rows(state, batch)
+        rows = self._no_rows(past.state, batch)
         if self.learning is None:
-            return self._expect(start, batch, carried, inducing, rows)
+            return self._expect(start, past, batch, rows)
         trainable, rest = split(start)
         collapsed = start.conjugate and not self.factorised
 
         def alternate(_: int, loop: tuple) -> tuple:
             point, rows, e_rounds, m_steps = loop
             if not collapsed:  # a collapsed bound has no use for an E step before the M step
-                fitted = self._expect(eqx.combine(point, rest), batch, carried, inducing, rows)
+                fitted = self._expect(eqx.combine(point, rest), past, batch, rows)
                 rows, e_rounds = fitted.fit.rows, e_rounds + fitted.e_rounds
             point, more = maximise(
-                lambda p: self._objective(
-                    eqx.combine(p, rest), state, batch, carried, inducing, rows
-                ),
+                lambda p: self._objective(eqx.combine(p, rest), past, batch, rows),
                 point,
                 evaluations=self.learning.evaluations,
             )
@@ -201,19 +162,14 @@ class Learner(eqx.Module):
         begin = (trainable, rows, jnp.asarray(0), jnp.asarray(0))
         rounds = 1 if collapsed else self.learning.rounds
         point, rows, e_rounds, m_steps = jax.lax.fori_loop(0, rounds, alternate, begin)
-        last = self._expect(eqx.combine(point, rest), batch, carried, inducing, rows)
+        last = self._expect(eqx.combine(point, rest), past, batch, rows)
         return last._replace(e_rounds=last.e_rounds + e_rounds, m_steps=m_steps)
 
     def _expect(
-        self,
-        wrapped: Generative,
-        batch: Batch,
-        carried: Carried,
-        inducing: Inducing,
-        rows: RowSites,
-    ) -> _Learned:
+        self, wrapped: Generative, past: "_Past", batch: Batch, rows: RowSites
+    ) -> "_Learned":
         """An E step from these row sites on."""
-        setting = self._setting(wrapped, inducing, batch, carried)
+        setting = self._setting(wrapped, past, batch)
         fit, rounds = e_step(
             setting.model, batch, setting.features, setting.carried, rows,
             rounds=self.e_rounds, tolerance=self.e_tolerance,
@@ -221,25 +177,18 @@ class Learner(eqx.Module):
         return _Learned(wrapped, setting, fit, rounds, jnp.asarray(0))
 
     def _objective(
-        self,
-        wrapped: Generative,
-        state: State,
-        batch: Batch,
-        carried: Carried,
-        inducing: Inducing,
-        rows: RowSites,
+        self, wrapped: Generative, past: "_Past", batch: Batch, rows: RowSites
     ) -> Float[Array, ""]:
         """Bound, priors and memory per observation, with the rows' sites held.
 
         Holding sites rather than q follows the posterior as hyperparameters move, a tighter
         bound than plain variational EM's (Adam et al., 2021).
         """
-        setting = self._setting(wrapped, inducing, batch, carried)
+        setting = self._setting(wrapped, past, batch)
         rows = exact_sites(setting.model, batch, setting.features, rows)
         fit = fit_rows(setting.model, batch, setting.features, setting.carried, rows)
-        pull = memory.pull(state.memory, wrapped, state.model)
-        total = fit.bound + setting.penalty + log_prior(wrapped) - pull
-        return total / jnp.maximum(jnp.sum(batch.mask), 1)
+        pull = memory.pull(past.state.memory, wrapped, past.state.model)
+        return (fit.bound + log_prior(wrapped) - pull) / jnp.maximum(jnp.sum(batch.mask), 1)
 
     def _no_rows(self, state: State, batch: Batch) -> RowSites:
         rows, latents = len(batch.y), state.model.most_latents
@@ -247,12 +196,34 @@ class Learner(eqx.Module):
         return RowSites(jnp.zeros((rows, latents, blocks)), jnp.zeros((rows, latents, latents)))
 
     def _curvature(
-        self, wrapped: Generative, inducing: Inducing, batch: Batch, posterior: Posterior
+        self, wrapped: Generative, past: "_Past", batch: Batch, posterior: Posterior
     ) -> Float[Array, "T T"]:
-        model = paramax.unwrap(wrapped)
-        chol = factorise(model, inducing)
-        latent = latent_features(
-            *project(model, inducing, chol, batch.x), factorised=self.factorised
-        )
-        at_rows = marginals(posterior, latent)
+        model, inducing = paramax.unwrap(wrapped), past.state.inducing
+        projected = project(model, inducing, factorise(model, inducing), batch.x)
+        at_rows = marginals(posterior, latent_features(*projected, factorised=self.factorised))
         return memory.curvature(wrapped, batch, at_rows.mean, at_rows.covariance)
+
+
+class _Past(NamedTuple):
+    """The state an update starts from, with the prior factor its site is whitened by."""
+
+    state: State
+    chol: Float[Array, "Q M M"]
+
+
+class _Setting(NamedTuple):
+    """What a choice of hyperparameters implies for a batch, before its own sites."""
+
+    model: Generative  # unwrapped
+    features: Features
+    carried: Site
+
+
+class _Learned(NamedTuple):
+    """The end of an E step, and the count of what led there."""
+
+    model: Generative  # wrapped
+    setting: _Setting
+    fit: Fit
+    e_rounds: Int[Array, ""]
+    m_steps: Int[Array, ""]

@@ -28,6 +28,7 @@ from streamgp.report import UpdateReport
 _log = logging.getLogger(__name__)
 
 _step = eqx.filter_jit(Learner.step)
+_move = eqx.filter_jit(Learner.move)
 _predict = eqx.filter_jit(Learner.predict)
 
 _ONLY = "y"  # the name of the channel of a model that was given a bare likelihood
@@ -171,12 +172,12 @@ class ContinualGP:
                 break
             points = wanted
             inducing = setup.inducing(points)
-            if setup.extends(kept, points):
-                after, info = _step(
-                    self._learner, setup.extended(before, inducing), batch, None, start
-                )
-            else:
-                after, info = _step(self._learner, before, batch, inducing, start)
+            moved = (
+                setup.extended(before, inducing)
+                if setup.extends(kept, points)
+                else _move(self._learner, before, inducing)
+            )
+            after, info = _step(self._learner, moved, batch, start)
             first = info if first is None else first
             start = after.model
             if not getattr(self._strategy, "follows_kernels", False):

@@ -1,20 +1,29 @@
-"""A few padded sizes, so that ragged streams meet few shapes and few compilations."""
+"""A few padded sizes, so that ragged streams meet few shapes and few compilations.
 
-_SMALLEST = 8
+Small sizes are far apart: their arithmetic costs next to nothing and a compilation seconds.
+"""
+
+_ROWS = (8, 32, 128)
+_INDUCING = (16, 32)
 
 
 def row_bucket(count: int) -> int:
-    """The padded number of observations: a power of two."""
-    size = _SMALLEST
-    while size < count:
-        size *= 2
-    return size
+    """The padded number of observations: 8, 32, 128, then powers of two."""
+    return _bucket(count, _ROWS)
 
 
 def inducing_bucket(count: int) -> int:
-    """The padded number of inducing points: 8, 12, 16, 24, 32, 48 …
+    """The padded number of inducing points: 16, 32, 48, 64, 96, 128 …
 
     Finer than for rows: the cost of an update is cubic in this one.
     """
-    size = row_bucket(count)
-    return size * 3 // 4 if size > _SMALLEST and count <= size * 3 // 4 else size
+    size = _bucket(count, _INDUCING)
+    three_quarters = size * 3 // 4
+    return three_quarters if size > _INDUCING[-1] and count <= three_quarters else size
+
+
+def _bucket(count: int, small: tuple[int, ...]) -> int:
+    for size in small:
+        if count <= size:
+            return size
+    return 1 << (count - 1).bit_length()

@@ -25,7 +25,7 @@ class Adaptive:
     it by the same rule.
     """
 
-    tolerance: float = 1e-2
+    tolerance: float = 1e-3
     budget: int = 256
 
     follows_kernels = True  # a learned kernel may want more points for the same inputs

@@ -1,13 +1,15 @@
 """Carry: take what past data said from the old inducing points to new ones.
 
-Two rules behind one interface. Both give a site Λ ⪰ 0, both lose nothing when the new points
-include the old ones, and they differ only when points are dropped:
+Two rules behind one interface: (model, old points, site, new points) → site at the new points,
+both under the hyperparameters the site was learned with. Both give Λ ⪰ 0, both lose nothing when
+the new points include the old ones, and they differ only when points are dropped:
 
 - `Marginals` keeps the old posterior's marginals at the new points, the paper's continual prior
-  (Eq. 7). It is computed once, under the old hyperparameters.
-- `Projection` keeps the old site where it was and reads it through E[u_old | u_new], the
-  variational optimum of streaming sparse GPs (Bui et al., 2017). It follows the new
-  hyperparameters and charges the bound for what the new points cannot express.
+  (Eq. 7).
+- `Projection` reads the old site through E[u_old | u_new], as pseudo-observations of the old
+  inducing values: the variational optimum of streaming sparse GPs (Bui et al., 2017).
+
+A change of hyperparameters afterwards is `rewhitened`, exactly.
 """
 
 from abc import abstractmethod
@@ -25,50 +27,19 @@ from streamgp.linalg import cross_gram, solve_lower, symmetric
 _LARGEST_SHARE = 1 - 1e-12  # of a direction's prior variance that data may have explained
 
 
-class Carried(eqx.Module):
-    """A site together with the points and the prior factor it was whitened by."""
-
-    site: Site
-    anchor: Inducing
-    chol: Float[Array, "Q M M"]
-    moved: bool = eqx.field(static=True)  # whether the anchor differs from the new points
-
-    @property
-    def log_normaliser(self) -> Float[Array, ""]:
-        """log ∫ p(u | ψ_old) t(u) du, the constant that turns t into q̃ / p(u | ψ_old)."""
-        return condition(self.site).log_evidence
-
-    def at(
-        self, model: Generative, inducing: Inducing, chol: Float[Array, "Q R R"]
-    ) -> tuple[Site, Float[Array, ""]]:
-        """The site on v = L⁻¹u at `inducing` under `model`, and the price of expressing it there."""
-        if not self.moved:
-            return _through(self.site, solve_lower(self.chol, chol)), jnp.zeros(())
-        cross = _cross(model, self.anchor, inducing)  # K_on under the new hyperparameters
-        regression = jnp.swapaxes(solve_lower(chol, jnp.swapaxes(cross, -1, -2)), -1, -2)
-        anchored = factorise(model, self.anchor)
-        lost = anchored @ _t(anchored) - regression @ _t(regression)  # K_oo − Q_oo
-        half = solve_lower(self.chol, lost)
-        whitened = _as_blocks(_t(solve_lower(self.chol, _t(half))), self.site)
-        penalty = -0.5 * jnp.sum(self.site.precision * whitened)
-        return _through(self.site, solve_lower(self.chol, regression)), penalty
-
-
 class Carry(eqx.Module):
     """A rule for moving the site to inducing points that do not include the old ones."""
 
     @abstractmethod
-    def __call__(
-        self, model: Generative, old: Inducing, site: Site, new: Inducing
-    ) -> Carried:
-        """`model` holds the hyperparameters that `site` is whitened under."""
+    def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Site:
+        """The site at `new`; `model` holds the hyperparameters that it is whitened under."""
 
 
 class Projection(Carry):
-    """Keep the old site as pseudo-observations of the old inducing values."""
+    """Keep the old site as pseudo-observations: with v_old = C·v_new, λ ← Cᵀλ and Λ ← CᵀΛC."""
 
-    def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Carried:
-        return Carried(site, old, factorise(model, old), moved=True)
+    def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Site:
+        return _through(site, _t(_transition(model, old, new)))
 
 
 class Marginals(Carry):
@@ -78,33 +49,35 @@ class Marginals(Carry):
     N(T·m, I − Ω), Ω = T(I − S)Tᵀ = U diag(ω) Uᵀ; its site is Λ = U diag(ω/(1−ω)) Uᵀ.
     """
 
-    def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Carried:
-        old_chol, new_chol = factorise(model, old), factorise(model, new)
-        half = solve_lower(new_chol, _t(_cross(model, old, new)))  # L_n⁻¹ K_no
-        transition = _as_blocks(_t(solve_lower(old_chol, _t(half))), site)
+    def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Site:
+        transition = _as_blocks(_transition(model, old, new), site)
         posterior = condition(site)
         half = solve_lower(posterior.chol, _t(transition))
-        explained = symmetric(transition @ _t(transition) - _t(half) @ half)
-        omega, vectors = jnp.linalg.eigh(explained)
+        omega, vectors = jnp.linalg.eigh(symmetric(transition @ _t(transition) - _t(half) @ half))
         omega = jnp.clip(omega, 0.0, _LARGEST_SHARE)
         precision = (vectors * (omega / (1 - omega))[:, None, :]) @ _t(vectors)
         mean = jnp.einsum("gst,gt->gs", transition, posterior.mean)
         linear = mean + jnp.einsum("gst,gt->gs", precision, mean)
-        return Carried(Site(linear, symmetric(precision)), new, new_chol, moved=False)
+        return Site(linear, symmetric(precision))
 
 
-def stay(model: Generative, inducing: Inducing, site: Site) -> Carried:
-    """Nothing to move: the points are the old ones, or include them slot by slot."""
-    return Carried(site, inducing, factorise(model, inducing), moved=False)
+def rewhitened(
+    site: Site, old_chol: Float[Array, "Q M M"], new_chol: Float[Array, "Q M M"]
+) -> Site:
+    """The same site on u, whitened by another prior factor: v_old = L_old⁻¹ L_new v_new."""
+    return _through(site, solve_lower(old_chol, new_chol))
 
 
-def _cross(model: Generative, old: Inducing, new: Inducing) -> Float[Array, "Q M R"]:
-    return jnp.stack(
+def _transition(model: Generative, old: Inducing, new: Inducing) -> Float[Array, "Q R M"]:
+    """T = L_n⁻¹ K_no L_o⁻ᵀ: E[v_new | v_old] = T·v_old, and E[v_old | v_new] = Tᵀ·v_new."""
+    cross = jnp.stack(
         [
             cross_gram(kernel, old.points[q], old.mask[q], new.points[q], new.mask[q])
             for q, kernel in enumerate(model.latent_kernels)
         ]
     )
+    half = solve_lower(factorise(model, old), cross)  # L_o⁻¹ K_on
+    return solve_lower(factorise(model, new), _t(half))
 
 
 def _through(site: Site, maps: Float[Array, "Q M R"]) -> Site:
