@@ -23,6 +23,11 @@ from tinygp.kernels.distance import L2Distance
 from streamgp.parameters import Parameter, Positive, Real, fixed, positive
 
 
+# Lengthscales start well below the spread of the inputs: from there the bound leads to longer ones,
+# whereas from a long start fast changes look like noise and stay so.
+_SHORT_START = 0.25
+
+
 class ScaledKernel(Kernel):
     """variance · shape(x / lengthscale, x' / lengthscale), for a unit kernel `shape` of tinygp."""
 
@@ -38,9 +43,10 @@ class ScaledKernel(Kernel):
 
     def started(self, spread: np.ndarray, variance: Parameter) -> "ScaledKernel":
         """With every parameter that was left out filled in, for inputs of that spread."""
-        filled = (positive(self.lengthscale, spread), positive(self.variance, variance))
+        short = Positive(_SHORT_START * spread, centre=spread)
+        filled = (positive(self.lengthscale, short), positive(self.variance, variance))
         return eqx.tree_at(
-            lambda k: (k.lengthscale, k.variance), self, filled, is_leaf=lambda n: n is None
+            lambda k: (k.lengthscale, k.variance), self, filled, is_leaf=_is_none
         )
 
 
@@ -108,7 +114,10 @@ class Periodic(ScaledKernel):
         return self.variance * self.shape().evaluate(wrap(X1), wrap(X2))
 
     def started(self, spread: np.ndarray, variance: Parameter) -> ScaledKernel:
-        return super().started(np.asarray(1.0), variance)
+        start = eqx.tree_at(
+            lambda k: k.lengthscale, self, positive(self.lengthscale, 1.0), is_leaf=_is_none
+        )
+        return ScaledKernel.started(start, spread, variance)
 
 
 def start(kernel: Kernel, spread: Float[np.ndarray, " P"], variance: float | None) -> Kernel:
@@ -131,6 +140,10 @@ def start(kernel: Kernel, spread: Float[np.ndarray, " P"], variance: float | Non
         return _trainable(node)
 
     return jax.tree_util.tree_map_with_path(ready, kernel, is_leaf=is_node)
+
+
+def _is_none(node: Any) -> bool:
+    return node is None
 
 
 def _complete(kernel: ScaledKernel) -> ScaledKernel:

@@ -1,6 +1,11 @@
 """The one nugget, the one Cholesky, and the few matrix helpers the algebra shares."""
 
+from collections.abc import Callable
+from typing import Any
+
+import jax
 import jax.numpy as jnp
+from jax.custom_batching import sequential_vmap
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float
 from tinygp.kernels import Kernel
@@ -36,6 +41,31 @@ def symmetric(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
     return 0.5 * (a + jnp.swapaxes(a, -1, -2))
 
 
+# -- factorisations ----------------------------------------------------------------------------
+#
+# LAPACK is only ever called on one matrix at a time: leading axes are unrolled, and `vmap` becomes
+# a loop. A batched call splits itself over the thread pool it is already running in and waits, so
+# two at once can wait for each other for ever (seen with jaxlib 0.10 on two cores; docs/adr/0003).
+# It costs nothing here: leading axes are the few latent functions.
+
+
+def cholesky(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
+    """Lower Cholesky factor."""
+    return _unrolled(_cholesky, a)
+
+
+def solve_lower(
+    chol: Float[Array, "*b S S"], rhs: Float[Array, "*b S R"], *, transpose: bool = False
+) -> Float[Array, "*b S R"]:
+    """L⁻¹·rhs, or L⁻ᵀ·rhs."""
+    return _unrolled(_solve_transposed if transpose else _solve, chol, rhs)
+
+
+def eigh(a: Float[Array, "*b S S"]) -> tuple[Float[Array, "*b S"], Float[Array, "*b S S"]]:
+    """Eigenvalues and eigenvectors of a symmetric matrix. Not differentiable."""
+    return _unrolled(_eigh_one, a)
+
+
 def cholesky_of_identity_plus(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
     """Cholesky factor of I + A for A ⪰ 0 up to rounding.
 
@@ -45,17 +75,71 @@ def cholesky_of_identity_plus(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S
     size = a.shape[-1]
     largest = jnp.max(jnp.diagonal(a, axis1=-2, axis2=-1), axis=-1)
     slack = size * jnp.finfo(a.dtype).eps * largest
-    return jnp.linalg.cholesky(symmetric(a) + (1.0 + slack)[..., None, None] * jnp.eye(size))
-
-
-def solve_lower(
-    chol: Float[Array, "*b S S"], rhs: Float[Array, "*b S R"], *, transpose: bool = False
-) -> Float[Array, "*b S R"]:
-    """L⁻¹·rhs, or L⁻ᵀ·rhs."""
-    return solve_triangular(chol, rhs, lower=True, trans=1 if transpose else 0)
+    return cholesky(symmetric(a) + (1.0 + slack)[..., None, None] * jnp.eye(size))
 
 
 def positive_part(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
     """The nearest positive semi-definite matrix in Frobenius norm."""
-    values, vectors = jnp.linalg.eigh(symmetric(a))
+    values, vectors = eigh(symmetric(a))
     return (vectors * jnp.maximum(values, 0.0)[..., None, :]) @ jnp.swapaxes(vectors, -1, -2)
+
+
+def _unrolled(function: Callable, *arrays: Array) -> Any:
+    """`function` of single matrices, over leading axes by a loop in the program itself."""
+    if arrays[0].ndim == 2:
+        return function(*arrays)
+    parts = [_unrolled(function, *[a[i] for a in arrays]) for i in range(len(arrays[0]))]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts)
+
+
+@jax.custom_jvp
+def _cholesky(a: Float[Array, "S S"]) -> Float[Array, "S S"]:
+    return _cholesky_one(a)
+
+
+@_cholesky.defjvp
+def _cholesky_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    """dL = L·Φ(L⁻¹ dA L⁻ᵀ), Φ the lower triangle with half its diagonal."""
+    chol = _cholesky(*primals)
+    inner = _solve(chol, _solve(chol, symmetric(*tangents)).T)
+    lower = jnp.tril(inner) - 0.5 * jnp.diag(jnp.diag(inner))
+    return chol, chol @ lower
+
+
+def _solve(chol: Float[Array, "S S"], rhs: Float[Array, "S R"]) -> Float[Array, "S R"]:
+    return jax.lax.custom_linear_solve(
+        lambda x: chol @ x,
+        rhs,
+        lambda _, b: _forward_one(chol, b),
+        lambda _, b: _backward_one(chol, b),
+    )
+
+
+def _solve_transposed(chol: Float[Array, "S S"], rhs: Float[Array, "S R"]) -> Float[Array, "S R"]:
+    return jax.lax.custom_linear_solve(
+        lambda x: chol.T @ x,
+        rhs,
+        lambda _, b: _backward_one(chol, b),
+        lambda _, b: _forward_one(chol, b),
+    )
+
+
+@sequential_vmap
+def _cholesky_one(a: Float[Array, "S S"]) -> Float[Array, "S S"]:
+    return jnp.linalg.cholesky(a)
+
+
+@sequential_vmap
+def _eigh_one(a: Float[Array, "S S"]) -> tuple[Float[Array, " S"], Float[Array, "S S"]]:
+    values, vectors = jnp.linalg.eigh(a)
+    return values, vectors
+
+
+@sequential_vmap
+def _forward_one(chol: Float[Array, "S S"], rhs: Float[Array, "S R"]) -> Float[Array, "S R"]:
+    return solve_triangular(chol, rhs, lower=True)
+
+
+@sequential_vmap
+def _backward_one(chol: Float[Array, "S S"], rhs: Float[Array, "S R"]) -> Float[Array, "S R"]:
+    return solve_triangular(chol, rhs, lower=True, trans=1)

@@ -17,7 +17,7 @@ from paramax import NonTrainable
 
 
 class Positive(paramax.AbstractUnwrappable[Array]):
-    """A positive number, moved in log space, with a log-normal prior around where it starts.
+    """A positive number, moved in log space, with a log-normal prior around `centre`.
 
     The spread is in natural log units: 1.5 keeps a parameter within a factor of about 20 of its
     start unless the data insist. It is what stops too few inducing points from driving a kernel
@@ -28,9 +28,10 @@ class Positive(paramax.AbstractUnwrappable[Array]):
     log_centre: NonTrainable
     spread: float = eqx.field(static=True)
 
-    def __init__(self, value: Any, spread: float = 1.5):
+    def __init__(self, value: Any, centre: Any = None, spread: float = 1.5):
+        centre = value if centre is None else centre
         self.log_value = np.log(np.asarray(value, float))  # type: ignore[assignment]
-        self.log_centre = NonTrainable(self.log_value)
+        self.log_centre = NonTrainable(np.log(np.asarray(centre, float)))
         self.spread = spread
 
     def unwrap(self) -> Array:
@@ -71,10 +72,10 @@ def fixed(value: Any) -> NonTrainable:
     return NonTrainable(np.asarray(value, float))
 
 
-def positive(value: Parameter | None, default: Any, spread: float = 1.5) -> Parameter:
-    """What the user gave (a number, or a parameter node as it is), else a start at `default`."""
+def positive(value: Parameter | None, default: Any) -> Parameter:
+    """What the user gave (a number, or a parameter node as it is), else the default."""
     chosen = default if value is None else value
-    return chosen if isinstance(chosen, paramax.AbstractUnwrappable) else Positive(chosen, spread)
+    return chosen if isinstance(chosen, paramax.AbstractUnwrappable) else Positive(chosen)
 
 
 def _is_frozen(node: Any) -> bool:

@@ -11,7 +11,7 @@ from numpyro.distributions import constraints
 
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Categorical, Gaussian, Likelihood
-from streamgp.likelihoods.quadrature import spread
+from streamgp.likelihoods.quadrature import root, spread
 from streamgp.precision import double_precision
 
 _BISECTIONS = 80
@@ -124,9 +124,8 @@ class Prediction:
     def sample(self, count: int = 1, *, seed: int = 0) -> Float[np.ndarray, "S N"]:
         """Independent draws of a new observation at each input."""
         key_f, key_y = jax.random.split(jax.random.key(seed))
-        f = jax.random.multivariate_normal(
-            key_f, self._mean, self._covariance, (count, len(self)), method="svd"
-        )
+        noise = jax.random.normal(key_f, (count, *self._mean.shape))
+        f = self._mean + jnp.einsum("njk,snk->snj", root(self._covariance), noise)
         return np.asarray(self.likelihood.distribution(f).sample(key_y))
 
     @double_precision

@@ -11,7 +11,7 @@ from tinygp.kernels import Kernel
 
 from streamgp.data import inducing_bucket, row_bucket
 from streamgp.inducing.base import View
-from streamgp.linalg import NUGGET, gram, solve_lower
+from streamgp.linalg import NUGGET, cholesky, gram, solve_lower
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _pivots(
 ) -> tuple[Int[Array, " R"], Int[Array, ""]]:
     prior = kernel(x)
     cross = jnp.where(mask[:, None], kernel(z, x), 0.0)
-    explained = solve_lower(jnp.linalg.cholesky(gram(kernel, z, mask)), cross)
+    explained = solve_lower(cholesky(gram(kernel, z, mask)), cross)
     rows = jnp.concatenate([explained, jnp.zeros((capacity, len(x)))])
     residual = jnp.where(valid, prior - jnp.sum(explained**2, axis=0), 0.0)
 

@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 from streamgp.generative import Generative
 from streamgp.inference.conditioning import Inducing, condition, factorise
 from streamgp.inference.sites import Site
-from streamgp.linalg import cross_gram, solve_lower, symmetric
+from streamgp.linalg import cross_gram, eigh, solve_lower, symmetric
 
 _LARGEST_SHARE = 1 - 1e-12  # of a direction's prior variance that data may have explained
 
@@ -53,7 +53,7 @@ class Marginals(Carry):
         transition = _as_blocks(_transition(model, old, new), site)
         posterior = condition(site)
         half = solve_lower(posterior.chol, _t(transition))
-        omega, vectors = jnp.linalg.eigh(symmetric(transition @ _t(transition) - _t(half) @ half))
+        omega, vectors = eigh(symmetric(transition @ _t(transition) - _t(half) @ half))
         omega = jnp.clip(omega, 0.0, _LARGEST_SHARE)
         precision = (vectors * (omega / (1 - omega))[:, None, :]) @ _t(vectors)
         mean = jnp.einsum("gst,gt->gs", transition, posterior.mean)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from streamgp.generative import Generative
 from streamgp.inference.sites import Site
-from streamgp.linalg import cholesky_of_identity_plus, gram, solve_lower
+from streamgp.linalg import cholesky, cholesky_of_identity_plus, gram, solve_lower
 from streamgp.mixing import Features, mix
 
 
@@ -46,7 +46,7 @@ def factorise(model: Generative, inducing: Inducing) -> Float[Array, "Q M M"]:
             model.latent_kernels, inducing.points, inducing.mask, strict=True
         )
     ]
-    return jnp.linalg.cholesky(jnp.stack(grams))
+    return cholesky(jnp.stack(grams))
 
 
 def project(

@@ -16,7 +16,7 @@ from streamgp.generative import Generative
 from streamgp.inference.bounds import site_bound
 from streamgp.inference.conditioning import Marginals, Posterior, condition, marginals
 from streamgp.inference.sites import RowSites, Site, aggregate
-from streamgp.linalg import cholesky_of_identity_plus
+from streamgp.linalg import cholesky_of_identity_plus, solve_lower
 from streamgp.mixing import Features
 
 _SMALLEST_SHARE = 2.0**-14
@@ -66,7 +66,8 @@ def natural_sites(
     for g in range(1, blocks):
         design = features.design[:, :, g - 1]
         pull = carried.linear[g - 1] + jnp.einsum("njs,nj->s", design, linear[g - 1])
-        moved = design @ jax.scipy.linalg.cho_solve((chol[g - 1], True), pull)
+        half = solve_lower(chol[g - 1], pull[:, None])
+        moved = design @ solve_lower(chol[g - 1], half, transpose=True)[:, 0]
         means = means.at[..., g - 1].set(moved)
         mean = features.offset + jnp.sum(means, axis=-1)
         gradient, _ = _curvature(model, batch, mean, current.covariance)

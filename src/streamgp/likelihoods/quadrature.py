@@ -43,14 +43,21 @@ def spread(
     """The nodes moved to N(mean, covariance): f_k = m + chol(S)·ε_k, and their weights."""
     latents = mean.shape[-1]
     points, weights = nodes(latents)
-    return mean + jnp.einsum("...jk,Kk->K...j", _root(covariance), points), weights
+    return mean + jnp.einsum("...jk,Kk->K...j", root(covariance), points), weights
 
 
-def _root(covariance: Float[Array, "*b J J"]) -> Float[Array, "*b J J"]:
-    """Lower square root of a covariance that may be singular."""
+def root(covariance: Float[Array, "*b J J"]) -> Float[Array, "*b J J"]:
+    """Lower square root of small covariances that may be singular, column by column.
+
+    Written out rather than left to LAPACK: J is a few, the rows are many.
+    """
     size = covariance.shape[-1]
     scale = jnp.max(jnp.diagonal(covariance, axis1=-2, axis2=-1), axis=-1)
-    floor = 1e-10 * scale[..., None, None] + 1e-100
-    if size == 1:
-        return jnp.sqrt(covariance + floor)
-    return jnp.linalg.cholesky(covariance + floor * jnp.eye(size))
+    floor = 1e-10 * scale + 1e-100
+    left, columns = covariance, []
+    for j in range(size):
+        pivot = jnp.sqrt(jnp.maximum(left[..., j, j], floor))
+        column = jnp.where(jnp.arange(size) >= j, left[..., :, j] / pivot[..., None], 0.0)
+        columns.append(column)
+        left = left - column[..., :, None] * column[..., None, :]
+    return jnp.stack(columns, axis=-1)
