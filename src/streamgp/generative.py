@@ -11,7 +11,7 @@ from tinygp.kernels import Kernel
 
 from streamgp.data import Batch
 from streamgp.likelihoods import Likelihood
-from streamgp.parameters import NonTrainable, Parameter
+from streamgp.parameters import Parameter
 
 
 class _Centred(Kernel):
@@ -29,9 +29,9 @@ class Channel(eqx.Module):
     """
 
     likelihood: Likelihood
-    weights: Parameter
-    offset: NonTrainable[Float[Array, " J"]]
-    scale: NonTrainable[Float[Array, " J"]]
+    weights: Parameter  # (J, Q)
+    offset: Parameter  # fixed, (J,)
+    scale: Parameter  # fixed, (J,)
 
 
 class Generative(eqx.Module):
@@ -43,7 +43,7 @@ class Generative(eqx.Module):
 
     kernels: tuple[Kernel, ...]
     channels: tuple[Channel, ...]
-    origin: NonTrainable[Float[Array, " P"]]
+    origin: Parameter  # fixed, (P,)
     draws: tuple[int, ...] = eqx.field(static=True)
 
     @property

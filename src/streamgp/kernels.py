@@ -22,7 +22,6 @@ from tinygp.kernels.distance import L2Distance
 
 from streamgp.parameters import Parameter, Positive, Real, fixed, positive
 
-
 # Lengthscales start well below the spread of the inputs: from there the bound leads to longer ones,
 # whereas from a long start fast changes look like noise and stay so.
 _SHORT_START = 0.25
@@ -31,8 +30,8 @@ _SHORT_START = 0.25
 class ScaledKernel(Kernel):
     """variance · shape(x / lengthscale, x' / lengthscale), for a unit kernel `shape` of tinygp."""
 
-    lengthscale: Parameter | None = None
-    variance: Parameter | None = None
+    lengthscale: Parameter = None
+    variance: Parameter = None
 
     @abstractmethod
     def shape(self) -> Kernel:
@@ -45,9 +44,7 @@ class ScaledKernel(Kernel):
         """With every parameter that was left out filled in, for inputs of that spread."""
         short = Positive(_SHORT_START * spread, centre=spread)
         filled = (positive(self.lengthscale, short), positive(self.variance, variance))
-        return eqx.tree_at(
-            lambda k: (k.lengthscale, k.variance), self, filled, is_leaf=_is_none
-        )
+        return eqx.tree_at(lambda k: (k.lengthscale, k.variance), self, filled, is_leaf=_is_none)
 
 
 class RBF(ScaledKernel):

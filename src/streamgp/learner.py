@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import paramax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from streamgp.data import Batch
 from streamgp.generative import Generative
@@ -62,7 +62,7 @@ class Info(NamedTuple):
     bound: Float[Array, ""]  # L_C of the batch: the first batch's is the ordinary ELBO
     log_predictive: Float[Array, " N"]  # of each row, before learning from it
     e_rounds: Int[Array, ""]
-    m_steps: Int[Array, ""]
+    m_evaluations: Int[Array, ""]
 
 
 class Learner(eqx.Module):
@@ -94,13 +94,15 @@ class Learner(eqx.Module):
         before = self._log_predictive(state, batch)
         past = _Past(state, factorise(paramax.unwrap(state.model), state.inducing))
         learned = self._learn(past, batch, start or state.model)
-        setting, fit = learned.setting, learned.fit
+        setting = self._setting(learned.model, past, batch)
+        rows = exact_sites(setting.model, batch, setting.features, learned.rows)
+        fit = fit_rows(setting.model, batch, setting.features, setting.carried, rows)
         remembered = state.memory
         if self.learning is not None:
-            remembered += self._curvature(learned.model, past, batch, fit.posterior)
-        site = setting.carried + aggregate(fit.rows, setting.features)
+            remembered += self._curvature(learned.model, past, batch, fit)
+        site = setting.carried + aggregate(rows, setting.features)
         bound = fit.bound - condition(state.site).log_evidence
-        info = Info(bound, before, learned.e_rounds, learned.m_steps)
+        info = Info(bound, before, learned.e_rounds, learned.m_evaluations)
         return State(learned.model, state.inducing, site, remembered), info
 
     def condition(self, state: State) -> Posterior:
@@ -116,9 +118,7 @@ class Learner(eqx.Module):
         """Mean and covariance of the latent parameters f of that channel at each row."""
         model = paramax.unwrap(state.model)
         chol = factorise(model, state.inducing)
-        rows = features(
-            model, state.inducing, chol, x, channel, factorised=self.factorised
-        )
+        rows = features(model, state.inducing, chol, x, channel, factorised=self.factorised)
         at_rows = marginals(self.condition(state), rows)
         return at_rows.mean, at_rows.covariance
 
@@ -134,47 +134,51 @@ class Learner(eqx.Module):
         model = paramax.unwrap(wrapped)
         inducing = past.state.inducing
         chol = factorise(model, inducing)
-        rows = features(
-            model, inducing, chol, batch.x, batch.channel, factorised=self.factorised
-        )
+        rows = features(model, inducing, chol, batch.x, batch.channel, factorised=self.factorised)
         return _Setting(model, rows, rewhitened(past.state.site, past.chol, chol))
 
     def _learn(self, past: "_Past", batch: Batch, start: Generative) -> "_Learned":
-        """Alternate E and M steps, ending with an E step."""
-        rows = self._no_rows(past.state, batch)
-        if self.learning is None:
-            return self._expect(start, past, batch, rows)
-        trainable, rest = split(start)
+        """Alternate E and M steps, ending with an E step.
+
+        Each stands in the program once. A collapsed bound needs no E step: its sites are exact.
+        """
+        none = jnp.asarray(0)
+        begin = _Learned(start, self._no_rows(past.state, batch), none, none)
         collapsed = start.conjugate and not self.factorised
+        if self.learning is None:
+            return begin if collapsed else self._e(begin, past, batch)
+        if collapsed:
+            return self._m(begin, past, batch)
+        rounds, (dynamic, static) = self.learning.rounds, eqx.partition(begin, eqx.is_array)
 
-        def alternate(_: int, loop: tuple) -> tuple:
-            point, rows, e_rounds, m_steps = loop
-            if not collapsed:  # a collapsed bound has no use for an E step before the M step
-                fitted = self._expect(eqx.combine(point, rest), past, batch, rows)
-                rows, e_rounds = fitted.fit.rows, e_rounds + fitted.e_rounds
-            point, more = maximise(
-                lambda p: self._objective(eqx.combine(p, rest), past, batch, rows),
-                point,
-                evaluations=self.learning.evaluations,
+        def alternate(index: Int[Array, ""], loop: PyTree) -> PyTree:
+            fitted = self._e(eqx.combine(loop, static), past, batch)
+            return jax.lax.cond(
+                index < rounds,
+                lambda: eqx.filter(self._m(fitted, past, batch), eqx.is_array),
+                lambda: eqx.filter(fitted, eqx.is_array),
             )
-            return point, rows, e_rounds, m_steps + more
 
-        begin = (trainable, rows, jnp.asarray(0), jnp.asarray(0))
-        rounds = 1 if collapsed else self.learning.rounds
-        point, rows, e_rounds, m_steps = jax.lax.fori_loop(0, rounds, alternate, begin)
-        last = self._expect(eqx.combine(point, rest), past, batch, rows)
-        return last._replace(e_rounds=last.e_rounds + e_rounds, m_steps=m_steps)
+        return eqx.combine(jax.lax.fori_loop(0, rounds + 1, alternate, dynamic), static)
 
-    def _expect(
-        self, wrapped: Generative, past: "_Past", batch: Batch, rows: RowSites
-    ) -> "_Learned":
-        """An E step from these row sites on."""
-        setting = self._setting(wrapped, past, batch)
-        fit, rounds = e_step(
-            setting.model, batch, setting.features, setting.carried, rows,
+    def _e(self, now: "_Learned", past: "_Past", batch: Batch) -> "_Learned":
+        setting = self._setting(now.model, past, batch)
+        rows, more = e_step(
+            setting.model, batch, setting.features, setting.carried, now.rows,
             rounds=self.e_rounds, tolerance=self.e_tolerance,
         )  # fmt: skip
-        return _Learned(wrapped, setting, fit, rounds, jnp.asarray(0))
+        return now._replace(rows=rows, e_rounds=now.e_rounds + more)
+
+    def _m(self, now: "_Learned", past: "_Past", batch: Batch) -> "_Learned":
+        assert self.learning is not None
+        trainable, rest = split(now.model)
+        best, more = maximise(
+            lambda point: self._objective(eqx.combine(point, rest), past, batch, now.rows),
+            trainable,
+            evaluations=self.learning.evaluations,
+        )
+        model = eqx.combine(best, rest)
+        return now._replace(model=model, m_evaluations=now.m_evaluations + more)
 
     def _objective(
         self, wrapped: Generative, past: "_Past", batch: Batch, rows: RowSites
@@ -196,12 +200,12 @@ class Learner(eqx.Module):
         return RowSites(jnp.zeros((rows, latents, blocks)), jnp.zeros((rows, latents, latents)))
 
     def _curvature(
-        self, wrapped: Generative, past: "_Past", batch: Batch, posterior: Posterior
+        self, wrapped: Generative, past: "_Past", batch: Batch, fit: Fit
     ) -> Float[Array, "T T"]:
         model, inducing = paramax.unwrap(wrapped), past.state.inducing
         projected = project(model, inducing, factorise(model, inducing), batch.x)
-        at_rows = marginals(posterior, latent_features(*projected, factorised=self.factorised))
-        return memory.curvature(wrapped, batch, at_rows.mean, at_rows.covariance)
+        latent = marginals(fit.posterior, latent_features(*projected, factorised=self.factorised))
+        return memory.curvature(wrapped, batch, fit.rows.precision, fit.marginals, latent)
 
 
 class _Past(NamedTuple):
@@ -220,10 +224,9 @@ class _Setting(NamedTuple):
 
 
 class _Learned(NamedTuple):
-    """The end of an E step, and the count of what led there."""
+    """How far learning has come: hyperparameters (wrapped), row sites, and counts of the work."""
 
-    model: Generative  # wrapped
-    setting: _Setting
-    fit: Fit
+    model: Generative
+    rows: RowSites
     e_rounds: Int[Array, ""]
-    m_steps: Int[Array, ""]
+    m_evaluations: Int[Array, ""]

@@ -160,12 +160,11 @@ class ContinualGP:
         self._seen[name] = 0
         self._single = False
 
-    def _fold(
-        self, before: State, batch: Batch, x: Float[np.ndarray, "N P"]
-    ) -> tuple[State, Info]:
+    def _fold(self, before: State, batch: Batch, x: Float[np.ndarray, "N P"]) -> tuple[State, Info]:
         """Place points, learn, and look whether the learned kernels want more points."""
-        kept, points, first = _points(before), None, None
-        after, start = before, before.model
+        kept, start = _points(before), before.model
+        points: tuple | None = None
+        scores = None  # of the rows before anything was learned from them
         for _ in range(_PLACEMENTS):
             wanted = self._place(kept, x, start)
             if points is not None and _suffice(points, wanted):
@@ -178,7 +177,7 @@ class ContinualGP:
                 else _move(self._learner, before, inducing)
             )
             after, info = _step(self._learner, moved, batch, start)
-            first = info if first is None else first
+            scores = info.log_predictive if scores is None else scores
             start = after.model
             if not getattr(self._strategy, "follows_kernels", False):
                 break
@@ -187,7 +186,7 @@ class ContinualGP:
                 "the update did not end in finite numbers; the model is as it was. "
                 "Please report the batch that did this."
             )
-        return after, info._replace(log_predictive=first.log_predictive)
+        return after, info if scores is None else info._replace(log_predictive=scores)
 
     def _place(self, points: tuple, x: Float[np.ndarray, "N P"], model: Any) -> tuple:
         kernels = paramax.unwrap(model).latent_kernels
@@ -241,7 +240,7 @@ class ContinualGP:
 
     def _check_support(self, name: str, y: Float[np.ndarray, " N"]) -> None:
         likelihood = self._setup.channels[name]
-        bad = np.flatnonzero(~likelihood.start(np.zeros(0)).valid(y)) if len(y) else []
+        bad = np.flatnonzero(~likelihood.start(np.zeros(0)).valid(y))
         if len(bad):
             raise DataError(
                 problem(
@@ -269,7 +268,7 @@ class ContinualGP:
             inducing_after=sizes,
             hyperparameters=setup.describe(after.model, self.channels),
             e_rounds=int(info.e_rounds),
-            m_evaluations=int(info.m_steps),
+            m_evaluations=int(info.m_evaluations),
             seconds=seconds,
             result=f"learned with {'+'.join(map(str, sizes))} inducing points",
         )
@@ -302,15 +301,14 @@ class ContinualGP:
 
     def _latents(self, x: Float[np.ndarray, "N P"], index: int) -> tuple[np.ndarray, np.ndarray]:
         """Latent moments at any number of inputs, in chunks of bounded size."""
+        assert self._state is not None
         means, covariances = [], []
         for begin in range(0, max(len(x), 1), _PREDICT_ROWS):
             chunk = x[begin : begin + _PREDICT_ROWS]
             padded = np.zeros((row_bucket(len(chunk)), x.shape[1]))
             padded[: len(chunk)] = chunk
             channel = jnp.full(len(padded), index)
-            mean, covariance = _predict(
-                self._learner, self._state, jnp.asarray(padded), channel
-            )
+            mean, covariance = _predict(self._learner, self._state, jnp.asarray(padded), channel)
             means.append(np.asarray(mean)[: len(chunk)])
             covariances.append(np.asarray(covariance)[: len(chunk)])
         return np.concatenate(means), np.concatenate(covariances)

@@ -5,7 +5,7 @@ wrapper). `paramax.unwrap` turns a tree of them into plain numbers; `split` sepa
 optimiser may move from what it may not; `log_prior` sums the priors.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -30,7 +30,7 @@ class Positive(paramax.AbstractUnwrappable[Array]):
 
     def __init__(self, value: Any, centre: Any = None, spread: float = 1.5):
         centre = value if centre is None else centre
-        self.log_value = np.log(np.asarray(value, float))  # type: ignore[assignment]
+        self.log_value = np.log(np.asarray(value, float))
         self.log_centre = NonTrainable(np.log(np.asarray(centre, float)))
         self.spread = spread
 
@@ -49,7 +49,7 @@ class Real(paramax.AbstractUnwrappable[Array]):
     spread: float = eqx.field(static=True)
 
     def __init__(self, value: Any, spread: float = 1.0):
-        self.value = np.asarray(value, float)  # type: ignore[assignment]
+        self.value = np.asarray(value, float)
         self.spread = spread
 
     def unwrap(self) -> Array:
@@ -59,7 +59,9 @@ class Real(paramax.AbstractUnwrappable[Array]):
         return -0.5 * jnp.sum((self.value / self.spread) ** 2)
 
 
-Parameter = float | Array | np.ndarray | paramax.AbstractUnwrappable
+# What a module's field holds for a parameter: a number or an array as the user gave it, a node of
+# this file once the model has started, a plain array once unwrapped.
+Parameter: TypeAlias = Any
 
 
 def fixed(value: Any) -> NonTrainable:

@@ -35,6 +35,9 @@ class Prediction:
         self._mean = mean
         self._covariance = covariance
 
+    def _moments_of_f(self) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]:
+        return jnp.asarray(self._mean), jnp.asarray(self._covariance)
+
     def __len__(self) -> int:
         return len(self._mean)
 
@@ -98,7 +101,7 @@ class Prediction:
             )
         if isinstance(self.likelihood, Gaussian):
             return self.mean + self.std * float(jax.scipy.special.ndtri(level))
-        return np.asarray(_quantile(self.likelihood, self._mean, self._covariance, level))
+        return np.asarray(_quantile(self.likelihood, *self._moments_of_f(), jnp.asarray(level)))
 
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
@@ -115,22 +118,21 @@ class Prediction:
             )
         method = jax.vmap(type(self.likelihood).log_predictive, (None, 0, 0, 0))
         return np.asarray(
-            eqx.filter_jit(method)(
-                self.likelihood, jnp.asarray(values), self._mean, self._covariance
-            )
+            eqx.filter_jit(method)(self.likelihood, jnp.asarray(values), *self._moments_of_f())
         )
 
     @double_precision
     def sample(self, count: int = 1, *, seed: int = 0) -> Float[np.ndarray, "S N"]:
         """Independent draws of a new observation at each input."""
         key_f, key_y = jax.random.split(jax.random.key(seed))
-        noise = jax.random.normal(key_f, (count, *self._mean.shape))
-        f = self._mean + jnp.einsum("njk,snk->snj", root(self._covariance), noise)
+        mean, covariance = self._moments_of_f()
+        noise = jax.random.normal(key_f, (count, *mean.shape))
+        f = mean + jnp.einsum("njk,snk->snj", root(covariance), noise)
         return np.asarray(self.likelihood.distribution(f).sample(key_y))
 
     @double_precision
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = _moments(self.likelihood, self._mean, self._covariance)
+        mean, variance = _moments(self.likelihood, *self._moments_of_f())
         return np.asarray(mean), np.asarray(variance)
 
 
@@ -143,7 +145,7 @@ def _moments(
     means, variances = likelihood.moments(f)
     total = jnp.tensordot(weights, means, 1)
     between = jnp.tensordot(weights, (means - total) ** 2, 1)
-    return total, jnp.tensordot(weights, variances, 1) + between
+    return total, between + jnp.tensordot(weights, variances, 1)
 
 
 @eqx.filter_jit
@@ -157,7 +159,7 @@ def _quantile(
     f, weights = spread(mean, covariance)
 
     def below(y: Float[Array, " N"]) -> Float[Array, " N"]:
-        return weights @ likelihood.cdf(jnp.broadcast_to(y, f.shape[:-1]), f)
+        return jnp.asarray(weights) @ likelihood.cdf(jnp.broadcast_to(y, f.shape[:-1]), f)
 
     centre, variance = _moments(likelihood, mean, covariance)
     reach = jnp.sqrt(variance / jnp.minimum(level, 1 - level)) + 1.0  # Chebyshev (Cantelli)
@@ -174,6 +176,4 @@ def _quantile(
 
 def _check_probability(level: float) -> None:
     if not 0 < level < 1:
-        raise DataError(
-            problem("a probability between 0 and 1", repr(level), "Use 0.95 for 95%.")
-        )
+        raise DataError(problem("a probability between 0 and 1", repr(level), "Use 0.95 for 95%."))

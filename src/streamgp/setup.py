@@ -21,7 +21,7 @@ from streamgp.inference.conditioning import Inducing
 from streamgp.inference.sites import Site
 from streamgp.learner import Learner, State
 from streamgp.likelihoods import Likelihood
-from streamgp.parameters import NonTrainable, Parameter, Real, fixed
+from streamgp.parameters import Parameter, Real, fixed
 
 _MOST_DEFAULT_LATENTS = 3
 
@@ -113,10 +113,16 @@ class Setup:
         return State(model, state.inducing, state.site, jnp.pad(state.memory, (0, more)))
 
     def _channel(
-        self, index: int, name: str, likelihood: Likelihood, y: np.ndarray, plain: bool | None = None
+        self,
+        index: int,
+        name: str,
+        likelihood: Likelihood,
+        y: np.ndarray,
+        plain: bool | None = None,
     ) -> Channel:
         offset, scale = likelihood.location(y)
         plain = self._plain and index == 0 if plain is None else plain
+        weights: Parameter
         latents = sum(self._draws)
         if plain:
             weights, scale = fixed(np.ones((1, 1))), np.ones(1)
@@ -198,10 +204,12 @@ def describe(model: Generative, names: Sequence[str]) -> dict[str, Any]:
 def _numbers_of(module: eqx.Module) -> dict[str, Any]:
     """The numbers in a module, nested as the module is."""
     numbers: dict[str, Any] = {"kind": type(module).__name__}
-    for field in dataclasses.fields(module):  # type: ignore[arg-type]
+    for field in dataclasses.fields(module):
         value = getattr(module, field.name)
         if isinstance(value, eqx.Module):
             numbers[field.name] = _numbers_of(value)
         elif eqx.is_array_like(value):
-            numbers[field.name] = np.asarray(value).item() if np.size(value) == 1 else np.asarray(value)
+            numbers[field.name] = (
+                np.asarray(value).item() if np.size(value) == 1 else np.asarray(value)
+            )
     return numbers

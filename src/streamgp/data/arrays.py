@@ -57,7 +57,9 @@ def _numbers(values: Any, what: str) -> np.ndarray:
             array = array.astype(float)
     except (TypeError, ValueError) as error:
         raise DataError(
-            problem(f"{what} as numbers", f"{type(values).__name__} ({error})", "Convert them first.")
+            problem(
+                f"{what} as numbers", f"{type(values).__name__} ({error})", "Convert them first."
+            )
         ) from error
     return array.astype(float)
 

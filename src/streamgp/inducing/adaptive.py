@@ -74,8 +74,8 @@ def greedy(
         jnp.arange(slots) < len(points),
         jnp.asarray(x),
         jnp.arange(rows) < len(candidates),
-        tolerance,
-        limit,
+        jnp.asarray(tolerance),
+        jnp.asarray(limit),
         inducing_bucket(min(limit, rows)),
     )
     return np.asarray(order)[: int(count)]

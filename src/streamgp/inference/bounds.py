@@ -11,9 +11,7 @@ from streamgp.inference.conditioning import Marginals, Posterior
 from streamgp.inference.sites import RowSites
 
 
-def expected_log_density(
-    model: Generative, batch: Batch, marginals: Marginals
-) -> Float[Array, ""]:
+def expected_log_density(model: Generative, batch: Batch, marginals: Marginals) -> Float[Array, ""]:
     """Σ_n E_q[log p(y_n | f_n)]."""
     rows = model.per_row(
         lambda likelihood, *row: likelihood.expected_log_density(*row),

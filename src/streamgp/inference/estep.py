@@ -101,32 +101,36 @@ def e_step(
     *,
     rounds: int,
     tolerance: float,
-) -> tuple[Fit, Int[Array, ""]]:
-    """The best q from these row sites on, and how many rounds it took."""
-    rows = exact_sites(model, batch, features, rows)
-    first = fit_rows(model, batch, features, carried, rows)
-    if model.conjugate and features.design.shape[2] == 1:
-        return first, jnp.asarray(1)
+) -> tuple[RowSites, Int[Array, ""]]:
+    """Better row sites, from these on, and how many rounds it took."""
 
     def better(loop: _Loop) -> _Loop:
         old = loop.fit
         target = natural_sites(model, batch, features, carried, old.marginals)
         candidate = old.rows.mixed_with(target, loop.share)
         new = fit_rows(model, batch, features, carried, candidate)
-        slack = _ROUNDING * (1 + jnp.abs(old.bound))
+        slack = _ROUNDING * (1 + jnp.abs(new.bound))
         accepted = new.bound >= old.bound - slack  # false for NaN
         small = jnp.abs(new.bound - old.bound) < tolerance
         share = jnp.where(accepted, jnp.minimum(2 * loop.share, 1.0), loop.share / 2)
+        # The first pass, of share zero, only evaluates the rows' sites as they came.
+        share = jnp.where(loop.rounds == 0, 1.0, share)
         done = (accepted & small & (loop.share == 1.0)) | (share < _SMALLEST_SHARE)
         fit = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)
         return _Loop(fit, share, loop.rounds + 1, done)
 
-    start = _Loop(first, jnp.ones(()), jnp.asarray(0), jnp.asarray(False))
-    end = jax.lax.while_loop(lambda loop: ~loop.done & (loop.rounds < rounds), better, start)
-    return end.fit, end.rounds
+    rows = exact_sites(model, batch, features, rows)
+    shapes = jax.eval_shape(fit_rows, model, batch, features, carried, rows)
+    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    blank = blank._replace(rows=rows, bound=jnp.asarray(-jnp.inf))
+    start = _Loop(blank, jnp.zeros(()), jnp.asarray(0), jnp.asarray(False))
+    end = jax.lax.while_loop(lambda loop: ~loop.done & (loop.rounds <= rounds), better, start)
+    return end.fit.rows, end.rounds - 1
 
 
 def _curvature(
     model: Generative, batch: Batch, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
 ) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]:
-    return model.per_row(lambda likelihood, *row: likelihood.curvature(*row), batch, mean, covariance)
+    return model.per_row(
+        lambda likelihood, *row: likelihood.curvature(*row), batch, mean, covariance
+    )

@@ -13,6 +13,8 @@ from jaxtyping import Array, Float
 
 from streamgp.data import Batch
 from streamgp.generative import Generative
+from streamgp.inference.conditioning import Marginals
+from streamgp.likelihoods import Likelihood
 from streamgp.linalg import positive_part
 from streamgp.parameters import split
 
@@ -22,9 +24,7 @@ def guarded(model: Generative) -> Float[Array, " T"]:
     return ravel_pytree(split(model.channels)[0])[0]
 
 
-def pull(
-    precision: Float[Array, "T T"], model: Generative, anchor: Generative
-) -> Float[Array, ""]:
+def pull(precision: Float[Array, "T T"], model: Generative, anchor: Generative) -> Float[Array, ""]:
     """½(θ − θ_t)ᵀH(θ − θ_t), the price of leaving what the past settled on."""
     deviation = guarded(model) - guarded(anchor)
     return 0.5 * deviation @ precision @ deviation
@@ -33,23 +33,38 @@ def pull(
 def curvature(
     model: Generative,
     batch: Batch,
-    latent_mean: Float[Array, "N Q"],
-    latent_covariance: Float[Array, "N Q Q"],
+    precision: Float[Array, "N J J"],
+    at_rows: Marginals,
+    latent: Marginals,
 ) -> Float[Array, "T T"]:
-    """H of one batch: the positive part of the Hessian of −E_q[log p(y|f)] in θ, q(u) fixed."""
+    """H of one batch: the positive part of the curvature of −E_q[log p(y|f)] in θ, q(u) fixed.
+
+    In the weights it is the rows' site precision seen through f = W·u, exact for Gaussian channels:
+    ½ Σ_n E_q[uᵀ ΔWᵀ P_n ΔW u]. In the likelihoods' own parameters it is the Hessian itself.
+    """
     trainable, rest = split(model.channels)
     start, unravel = ravel_pytree(trainable)
+    if start.size == 0:
+        return jnp.zeros((0, 0))
+    before, _ = paramax.unwrap(model).loadings()
+    second = latent.covariance + latent.mean[:, :, None] * latent.mean[:, None, :]
+    outer = jnp.einsum("njk,nqr->njkqr", precision, second)
+    seen = jnp.zeros((len(before), *outer.shape[1:])).at[batch.channel].add(outer)
 
     def loss(theta: Float[Array, " T"]) -> Float[Array, ""]:
         channels = eqx.combine(unravel(theta), rest)
         plain = paramax.unwrap(eqx.tree_at(lambda m: m.channels, model, channels))
-        weights, offsets = plain.loadings()
-        w = weights[batch.channel]
-        mean = offsets[batch.channel] + jnp.einsum("njq,nq->nj", w, latent_mean)
-        covariance = jnp.einsum("njq,nqr,nkr->njk", w, latent_covariance, w)
-        expected = plain.per_row(
-            lambda likelihood, *row: likelihood.expected_log_density(*row), batch, mean, covariance
+        change = plain.loadings()[0] - before
+        weights = 0.5 * jnp.einsum("djq,djkqr,dkr->", change, seen, change)
+        return weights - jnp.sum(
+            plain.per_row(_own_density, batch, at_rows.mean, at_rows.covariance)
         )
-        return -jnp.sum(expected)
 
-    return positive_part(jax.hessian(loss)(start)) if start.size else jnp.zeros((0, 0))
+    return positive_part(jax.hessian(loss)(start))
+
+
+def _own_density(likelihood: Likelihood, *row: Array) -> Float[Array, ""]:
+    """The expected log-density, where the likelihood has parameters that could change it."""
+    if not jax.tree.leaves(eqx.filter(likelihood, eqx.is_inexact_array)):
+        return jnp.zeros(())
+    return likelihood.expected_log_density(*row)

@@ -83,7 +83,7 @@ def _bounded(direction: Float[Array, " T"]) -> Float[Array, " T"]:
 def _updated(
     search: _Search, point: Float[Array, " T"], gradient: Float[Array, " T"]
 ) -> Float[Array, "T T"]:
-    """The BFGS inverse Hessian; kept as it is where the curvature along the step is not positive."""
+    """The BFGS inverse Hessian; kept where the curvature along the step is not positive."""
     step, change = point - search.point, gradient - search.gradient
     curvature = step @ change
     fit = curvature > 1e-12 * jnp.linalg.norm(step) * jnp.linalg.norm(change)

@@ -5,7 +5,7 @@ quadrature. See `docs/likelihoods.md`.
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -40,7 +40,7 @@ class Likelihood(eqx.Module):
 
     # -- starting from data ------------------------------------------------------------------
 
-    def start(self, y: Float[np.ndarray, " N"]) -> Self:
+    def start(self, y: Float[np.ndarray, " N"]) -> "Likelihood":
         """With every parameter that was left out filled in; `y` may be empty."""
         return self
 
@@ -67,7 +67,7 @@ class Likelihood(eqx.Module):
     ) -> Float[Array, ""]:
         """E_q[log p(y | f)]."""
         f, weights = quadrature.spread(mean, covariance)
-        return weights @ jax.vmap(self.log_density, (None, 0))(y, f)
+        return jnp.dot(weights, jax.vmap(self.log_density, (None, 0))(y, f))
 
     def curvature(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]

@@ -7,6 +7,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
 from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.quadrature import spread
 
 
 class Categorical(Likelihood):
@@ -34,3 +35,19 @@ class Categorical(Likelihood):
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
         return jax.nn.log_softmax(f)[y.astype(jnp.int32)]
+
+    def expected_log_density(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        f, weights = spread(mean, covariance)
+        return mean[y.astype(jnp.int32)] - weights @ jax.nn.logsumexp(f, axis=-1)
+
+    def curvature(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        """E[onehot(y) − π] and E[diag(π) − ππᵀ], π = softmax(f)."""
+        f, weights = spread(mean, covariance)
+        p = jax.nn.softmax(f, axis=-1)
+        average = weights @ p
+        gradient = jax.nn.one_hot(y.astype(jnp.int32), self.classes, dtype=mean.dtype) - average
+        return gradient, jnp.diag(average) - jnp.einsum("k,kj,ki->ji", weights, p, p)

@@ -12,7 +12,7 @@ from streamgp.parameters import Parameter, positive
 class Gaussian(Likelihood):
     """y = f + noise; `noise` is its standard deviation, in the units of y."""
 
-    noise: Parameter | None = None
+    noise: Parameter = None
 
     conjugate = True
     log_concave = True

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 from scipy import special
 from scipy.stats import qmc
 
-_NODES_PER_DIMENSION = {1: 32, 2: 16, 3: 10}
-_QUASI_RANDOM_PAIRS = 512
+_NODES_PER_DIMENSION = {1: 24, 2: 12, 3: 8}
+_QUASI_RANDOM_PAIRS = 256
 
 
 @functools.lru_cache(maxsize=32)

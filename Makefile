@@ -1,0 +1,33 @@
+# `make demo` and `make test` set up everything they need in .venv; nothing else is touched.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test lint benchmark clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: setup
+	$(BIN)/streamgp demo
+
+test: setup
+	$(BIN)/pytest -n 2 --dist worksteal
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+benchmark: setup
+	$(BIN)/python -m benchmarks.retention
+	$(BIN)/python -m benchmarks.carry
+	$(BIN)/python -m benchmarks.updates
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,5 @@
+"""`streamgp`: dispatch to commands."""
+
+
+def main() -> None:
+    """The entry point."""
