@@ -13,7 +13,7 @@ from tinygp.kernels import Kernel
 # An inducing value is u(z) plus an independent nugget of this share of its prior variance. It is
 # tied to the point, not to the matrix, so two sets of points that share z share its nugget too:
 # that is what makes carrying to a superset lossless.
-NUGGET = 1e-8
+NUGGET = 1e-10
 _TINY = 1e-200
 
 

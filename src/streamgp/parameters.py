@@ -49,7 +49,7 @@ class Real(paramax.AbstractUnwrappable[Array]):
     spread: float = eqx.field(static=True)
 
     def __init__(self, value: Any, spread: float = 1.0):
-        self.value = np.asarray(value, float)
+        self.value = np.asarray(value, float)  # type: ignore[assignment]
         self.spread = spread
 
     def unwrap(self) -> Array:

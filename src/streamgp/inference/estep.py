@@ -19,7 +19,7 @@ from streamgp.inference.sites import RowSites, Site, aggregate
 from streamgp.linalg import cholesky_of_identity_plus, solve_lower
 from streamgp.mixing import Features
 
-_SMALLEST_SHARE = 2.0**-14
+_SMALLEST_SHARE = 8.0**-8
 _ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal
 
 
@@ -49,30 +49,39 @@ def fit_rows(
     return Fit(rows, posterior, at_rows, bound)
 
 
-def natural_sites(
-    model: Generative, batch: Batch, features: Features, carried: Site, current: Marginals
+def natural_step(
+    model: Generative,
+    batch: Batch,
+    features: Features,
+    carried: Site,
+    now: Fit,
+    share: float | Float[Array, ""] = 1.0,
 ) -> RowSites:
-    """The undamped natural-gradient step from q: b = ∂E/∂m + P·m, P = −2·∂E/∂S.
+    """A step of that share along the natural gradient: b → ∂E/∂m + P·m, P → −2·∂E/∂S.
 
     Factorised blocks go one after the other, each seeing the means the ones before it moved to.
     """
-    gradient, precision = _curvature(model, batch, current.mean, current.covariance)
-    means = current.block_means
-    linear = [gradient + jnp.einsum("njk,nk->nj", precision, means[..., 0])]
+    means, mean = now.marginals.block_means, now.marginals.mean
+    gradient, target = _curvature(model, batch, mean, now.marginals.covariance)
+    precision = now.rows.precision + share * (target - now.rows.precision)
     blocks = means.shape[-1]
     if blocks > 1:
-        site = aggregate(RowSites(jnp.zeros_like(means), precision), features)
+        site = aggregate(RowSites(now.rows.linear, precision), features)
         chol = cholesky_of_identity_plus(carried.precision + site.precision)
-    for g in range(1, blocks):
-        design = features.design[:, :, g - 1]
-        pull = carried.linear[g - 1] + jnp.einsum("njs,nj->s", design, linear[g - 1])
-        half = solve_lower(chol[g - 1], pull[:, None])
-        moved = design @ solve_lower(chol[g - 1], half, transpose=True)[:, 0]
-        means = means.at[..., g - 1].set(moved)
-        mean = features.offset + jnp.sum(means, axis=-1)
-        gradient, _ = _curvature(model, batch, mean, current.covariance)
-        linear.append(gradient + jnp.einsum("njk,nk->nj", precision, means[..., g]))
-    return RowSites(jnp.stack(linear, axis=-1), precision)
+    columns = []
+    for g in range(blocks):
+        old = now.rows.linear[..., g]
+        wanted = gradient + jnp.einsum("njk,nk->nj", target, now.marginals.block_means[..., g])
+        columns.append(old + share * (wanted - old))
+        if g + 1 < blocks:
+            design = features.design[:, :, g]
+            pull = carried.linear[g] + jnp.einsum("njs,nj->s", design, columns[g])
+            half = solve_lower(chol[g], pull[:, None])
+            moved = design @ solve_lower(chol[g], half, transpose=True)[:, 0]
+            means = means.at[..., g].set(moved)
+            mean = features.offset + jnp.sum(means, axis=-1)
+            gradient, _ = _curvature(model, batch, mean, now.marginals.covariance)
+    return RowSites(jnp.stack(columns, axis=-1), precision)
 
 
 def exact_sites(model: Generative, batch: Batch, features: Features, held: RowSites) -> RowSites:
@@ -99,20 +108,19 @@ def e_step(
     carried: Site,
     rows: RowSites,
     *,
-    rounds: int,
+    rounds: int | Int[Array, ""],
     tolerance: float,
 ) -> tuple[RowSites, Int[Array, ""]]:
     """Better row sites, from these on, and how many rounds it took."""
 
     def better(loop: _Loop) -> _Loop:
         old = loop.fit
-        target = natural_sites(model, batch, features, carried, old.marginals)
-        candidate = old.rows.mixed_with(target, loop.share)
+        candidate = natural_step(model, batch, features, carried, old, loop.share)
         new = fit_rows(model, batch, features, carried, candidate)
         slack = _ROUNDING * (1 + jnp.abs(new.bound))
         accepted = new.bound >= old.bound - slack  # false for NaN
         small = jnp.abs(new.bound - old.bound) < tolerance
-        share = jnp.where(accepted, jnp.minimum(2 * loop.share, 1.0), loop.share / 2)
+        share = jnp.where(accepted, jnp.minimum(4 * loop.share, 1.0), loop.share / 8)
         # The first pass, of share zero, only evaluates the rows' sites as they came.
         share = jnp.where(loop.rounds == 0, 1.0, share)
         done = (accepted & small & (loop.share == 1.0)) | (share < _SMALLEST_SHARE)

@@ -31,22 +31,10 @@ class RowSites(eqx.Module):
     linear: Float[Array, "N J G"]
     precision: Float[Array, "N J J"]
 
-    def mixed_with(self, other: "RowSites", share: Float[Array, ""]) -> "RowSites":
-        """A step of that share from here towards `other`."""
-        return RowSites(
-            self.linear + share * (other.linear - self.linear),
-            self.precision + share * (other.precision - self.precision),
-        )
-
 
 def empty(blocks: int, size: int) -> Site:
     """The site of no data."""
     return Site(jnp.zeros((blocks, size)), jnp.zeros((blocks, size, size)))
-
-
-def no_rows(features: Features) -> RowSites:
-    rows, latents, blocks, _ = features.design.shape
-    return RowSites(jnp.zeros((rows, latents, blocks)), jnp.zeros((rows, latents, latents)))
 
 
 def aggregate(rows: RowSites, features: Features) -> Site:

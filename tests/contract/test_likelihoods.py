@@ -1,0 +1,345 @@
+"""Every likelihood keeps the same promises, whether it is shipped or a user's own.
+
+The oracles are written in NumPy and SciPy from the textbook and integrate by brute force, so they
+share nothing with the library.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import paramax
+import pytest
+from scipy import special, stats
+
+import streamgp as sgp
+
+
+class Exponential(sgp.Likelihood):
+    """Waiting times with rate exp(f): all that a user has to write."""
+
+    def distribution(self, f):
+        return dist.Exponential(jnp.exp(f[..., 0]))
+
+
+class Family(NamedTuple):
+    likelihood: sgp.Likelihood
+    log_density: Callable  # (y, f of shape (K, J)) → (K,)
+    draw: Callable  # (generator, f of shape (..., J)) → (...)
+    observed: tuple[float, ...]
+    impossible: tuple[float, ...]
+    classes: int = 0
+    centre: float = 0.0  # of the latent means it is tried at
+
+    @property
+    def started(self) -> sgp.Likelihood:
+        return paramax.unwrap(self.likelihood.start(np.zeros(0)))
+
+
+def _poisson(y, f):
+    return stats.poisson.logpmf(y, np.exp(f[:, 0]))
+
+
+FAMILIES = {
+    "gaussian": Family(
+        sgp.Gaussian(noise=0.5),
+        lambda y, f: stats.norm.logpdf(y, f[:, 0], 0.5),
+        lambda rng, f: rng.normal(f[..., 0], 0.5),
+        observed=(-1.0, 0.2, 3.0),
+        impossible=(),
+    ),
+    "bernoulli": Family(
+        sgp.Bernoulli(),
+        lambda y, f: special.log_expit((2 * y - 1) * f[:, 0]),
+        lambda rng, f: rng.uniform(size=f.shape[:-1]) < special.expit(f[..., 0]),
+        observed=(0.0, 1.0),
+        impossible=(-1.0, 0.5, 2.0),
+        classes=2,
+    ),
+    "probit": Family(
+        sgp.Bernoulli(link="probit"),
+        lambda y, f: stats.norm.logcdf((2 * y - 1) * f[:, 0]),
+        lambda rng, f: rng.normal(size=f.shape[:-1]) < f[..., 0],
+        observed=(0.0, 1.0),
+        impossible=(-1.0, 0.5, 2.0),
+        classes=2,
+    ),
+    "poisson": Family(
+        sgp.Poisson(),
+        _poisson,
+        lambda rng, f: rng.poisson(np.exp(f[..., 0])),
+        observed=(0.0, 1.0, 6.0),
+        impossible=(-1.0, 0.5),
+    ),
+    # The rate's uncertainty here is far wider than a Poisson of that rate: a hard case for nodes.
+    "poisson-large": Family(
+        sgp.Poisson(),
+        _poisson,
+        lambda rng, f: rng.poisson(np.exp(f[..., 0])),
+        observed=(600.0, 1100.0, 2000.0),
+        impossible=(-1.0, 1100.5),
+        centre=7.0,
+    ),
+    "categorical": Family(
+        sgp.Categorical(3),
+        lambda y, f: special.log_softmax(f, axis=-1)[:, int(y)],
+        lambda rng, f: np.argmax(f + rng.gumbel(size=f.shape), axis=-1),
+        observed=(0.0, 1.0, 2.0),
+        impossible=(-1.0, 0.5, 3.0),
+        classes=3,
+    ),
+    "exponential": Family(
+        Exponential(),
+        lambda y, f: stats.expon.logpdf(y, scale=np.exp(-f[:, 0])),
+        lambda rng, f: rng.exponential(np.exp(-f[..., 0])),
+        observed=(0.1, 1.0, 4.0),
+        impossible=(-1.0,),
+    ),
+}
+
+
+QUADRATURE = 1e-3  # what the library's few nodes may miss of a logarithm at these marginals
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request) -> Family:
+    return FAMILIES[request.param]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def marginals(family: Family) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Some q(f) = N(mean, covariance), a point mass among them."""
+    latents = family.likelihood.latents
+    shape = np.random.default_rng(1).normal(size=(latents, latents)) / np.sqrt(latents)
+    spread = shape @ shape.T / np.trace(shape @ shape.T) * latents  # variances of one on average
+    steps = np.linspace(-1.0, 1.0, latents) if latents > 1 else np.zeros(1)
+    return [
+        (family.centre + middle + steps, variance * spread)
+        for middle, variance in [(-1.0, 0.3), (0.0, 1.0), (0.4, 0.0), (1.0, 0.1)]
+    ]
+
+
+def cases(family: Family) -> list[tuple[float, np.ndarray, np.ndarray]]:
+    return [(y, *q) for y, q in itertools.product(family.observed, marginals(family))]
+
+
+def evaluate(method: Callable, family: Family) -> list:
+    """The library's answer in every case."""
+    columns = [jnp.asarray(np.stack(column)) for column in zip(*cases(family), strict=True)]
+    return jax.jit(jax.vmap(method))(*columns)
+
+
+@functools.cache
+def nodes(latents: int) -> tuple[np.ndarray, np.ndarray]:
+    """The trapezoidal rule under a standard normal, which converges spectrally."""
+    side = np.linspace(-9, 9, 6001) if latents == 1 else np.linspace(-6.5, 6.5, 24)
+    points = np.stack(np.meshgrid(*[side] * latents, indexing="ij"), axis=-1).reshape(-1, latents)
+    weights = np.exp(-0.5 * np.sum(points**2, axis=-1))
+    return points, weights / np.sum(weights)
+
+
+def spread(mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    points, weights = nodes(len(mean))
+    values, vectors = np.linalg.eigh(covariance)
+    return mean + points @ (vectors * np.sqrt(np.maximum(values, 0.0))).T, weights
+
+
+def expectation(family: Family, y, mean, covariance) -> float:
+    f, weights = spread(mean, covariance)
+    return weights @ family.log_density(y, f)
+
+
+def log_predictive(family: Family, y, mean, covariance) -> float:
+    f, weights = spread(mean, covariance)
+    return special.logsumexp(family.log_density(y, f), b=weights)
+
+
+def derivatives(function: Callable, at: np.ndarray, step=2e-3) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient and Hessian by central differences."""
+    moves = step * np.eye(len(at))
+    gradient = [(function(at + e) - function(at - e)) / (2 * step) for e in moves]
+    hessian = [
+        [
+            (function(at + a + b) - function(at + a - b) - function(at - a + b) + function(at - a - b))
+            / (4 * step**2)
+            for b in moves
+        ]
+        for a in moves
+    ]
+    return np.array(gradient), np.array(hessian)
+
+
+# -- inference ---------------------------------------------------------------------------------
+
+
+def test_expected_log_density(family):
+    expected = [expectation(family, *case) for case in cases(family)]
+    actual = evaluate(family.started.expected_log_density, family)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=QUADRATURE)
+
+
+def test_curvature(family):
+    """∂E/∂m and −∂²E/∂m²: Bonnet's and Price's theorems, by differences of brute force."""
+    gradients, precisions = evaluate(family.started.curvature, family)
+    for (y, mean, covariance), gradient, precision in zip(
+        cases(family), gradients, precisions, strict=True
+    ):
+        slope, hessian = derivatives(
+            lambda m, y=y, s=covariance: expectation(family, y, m, s), mean
+        )
+        np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(precision, -hessian, rtol=1e-4, atol=1e-3)
+
+
+def test_log_predictive(family):
+    expected = [log_predictive(family, *case) for case in cases(family)]
+    actual = evaluate(family.started.log_predictive, family)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=QUADRATURE)
+
+
+def test_precision_is_positive_semi_definite_anywhere(family, rng):
+    """Also far from the data, where a first guess may well be."""
+    latents, count = family.likelihood.latents, 200
+    root = rng.normal(size=(count, latents, latents)) * rng.uniform(0, 3, size=(count, 1, 1))
+    mean = rng.uniform(-25, 25, size=(count, latents))
+    y = rng.choice(family.observed, count)
+    gradient, precision = jax.jit(jax.vmap(family.started.curvature))(
+        jnp.asarray(y), jnp.asarray(mean), jnp.asarray(root @ np.swapaxes(root, -1, -2))
+    )
+    assert np.isfinite(gradient).all()
+    eigenvalues = np.linalg.eigvalsh(precision)
+    assert np.all(eigenvalues >= -1e-12 * np.maximum(1.0, eigenvalues[:, -1:]))
+
+
+# -- support -----------------------------------------------------------------------------------
+
+
+def test_draws_are_valid(family, rng):
+    f = family.centre + rng.normal(size=(500, family.likelihood.latents))
+    theirs = family.draw(rng, f).astype(float)
+    ours = np.asarray(family.started.distribution(jnp.asarray(f)).sample(jax.random.key(0)), float)
+    assert family.started.valid(theirs).all()
+    assert family.started.valid(ours).all()
+
+
+def test_what_cannot_be_is_not_valid(family):
+    values = np.array([*family.impossible, np.nan, np.inf, -np.inf])
+    assert not family.started.valid(values).any()
+
+
+# -- prediction --------------------------------------------------------------------------------
+
+DRAWS = 200_000
+LEVELS = (0.025, 0.1, 0.5, 0.9, 0.975)
+
+
+class Case(NamedTuple):
+    family: Family
+    prediction: sgp.Prediction
+    draws: np.ndarray  # (DRAWS, N), by the oracle
+
+    @property
+    def ordered(self) -> bool:
+        return self.family.classes <= 2
+
+    def columns(self, y: np.ndarray) -> np.ndarray:
+        """What `mean` and `variance` speak of: y, or the indicators of the classes."""
+        return y.astype(float) if self.ordered else (y[..., None] == np.arange(3)).astype(float)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def case(request) -> Case:
+    family = FAMILIES[request.param]
+    mean, covariance = (np.stack(column) for column in zip(*marginals(family), strict=True))
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    rng = np.random.default_rng(2)
+    f = mean + np.einsum("njk,snk->snj", root, rng.normal(size=(DRAWS, *mean.shape)))
+    return Case(
+        family,
+        sgp.Prediction(family.started, mean, covariance),
+        np.asarray(family.draw(rng, f)),
+    )
+
+
+def assert_within_sampling_error(draws: np.ndarray, mean: np.ndarray):
+    error = np.std(draws, axis=0) / np.sqrt(len(draws))
+    np.testing.assert_array_less(np.abs(np.mean(draws, axis=0) - mean), 5 * error + 1e-9)
+
+
+def test_mean_and_variance(case):
+    y = case.columns(case.draws)
+    assert_within_sampling_error(y, case.prediction.mean)
+    assert_within_sampling_error((y - case.prediction.mean) ** 2, case.prediction.variance)
+    np.testing.assert_allclose(case.prediction.std**2, case.prediction.variance)
+
+
+def test_sample_moments(case):
+    sample = case.prediction.sample(50_000, seed=3)
+    assert sample.shape == (50_000, len(case.prediction))
+    assert case.family.started.valid(sample.ravel().astype(float)).all()
+    y = case.columns(sample)
+    assert_within_sampling_error(y, case.prediction.mean)
+    assert_within_sampling_error((y - case.prediction.mean) ** 2, case.prediction.variance)
+
+
+def test_sample_follows_its_seed(case):
+    first, again, other = (case.prediction.sample(40, seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_log_density(case):
+    for y in case.family.observed:
+        expected = [log_predictive(case.family, y, *q) for q in marginals(case.family)]
+        actual = case.prediction.log_density(y)
+        np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=QUADRATURE)
+
+
+def test_log_density_refuses_the_impossible(case):
+    with pytest.raises(sgp.DataError, match="support"):
+        case.prediction.log_density(np.nan)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_quantile(case, level):
+    """P(Y < q) ≤ level ≤ P(Y ≤ q), which defines a quantile of discrete families too."""
+    if not case.ordered:
+        with pytest.raises(sgp.DataError, match="ordered"):
+            case.prediction.quantile(level)
+        return
+    quantile = case.prediction.quantile(level)
+    below, at_most = np.mean(case.draws < quantile, axis=0), np.mean(case.draws <= quantile, axis=0)
+    error = 5 * np.sqrt(level * (1 - level) / DRAWS) + 1e-3
+    assert np.all(below <= level + error)
+    assert np.all(at_most >= level - error)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_interval_covers(case, level):
+    if not case.ordered:
+        pytest.skip("classes have no intervals")
+    lower, upper = case.prediction.interval(level)
+    covered = np.mean((case.draws >= lower) & (case.draws <= upper), axis=0)
+    inside = np.mean((case.draws > lower) & (case.draws < upper), axis=0)
+    assert np.all(covered >= level - 5e-3)
+    assert np.all(inside <= level + 5e-3)
+
+
+def test_probabilities(case):
+    if not case.family.classes:
+        with pytest.raises(sgp.DataError, match="classes"):
+            _ = case.prediction.probabilities
+        return
+    hits = (case.draws[..., None] == np.arange(case.family.classes)).astype(float)
+    assert_within_sampling_error(hits, case.prediction.probabilities)
+    np.testing.assert_allclose(np.sum(case.prediction.probabilities, axis=-1), 1.0)
