@@ -18,6 +18,7 @@ from streamgp.data import Batch, arrays, pack, row_bucket
 from streamgp.errors import ConfigurationError, DataError, NumericalError, problem
 from streamgp.inducing import Adaptive, Strategy, View, place
 from streamgp.inference.carry import Carry, Projection
+from streamgp.intake import Parts, gather
 from streamgp.learner import VEM, Info, Learner, State
 from streamgp.likelihoods import Likelihood
 from streamgp.parameters import Parameter
@@ -31,11 +32,8 @@ _step = eqx.filter_jit(Learner.step)
 _move = eqx.filter_jit(Learner.move)
 _predict = eqx.filter_jit(Learner.predict)
 
-_ONLY = "y"  # the name of the channel of a model that was given a bare likelihood
 _PLACEMENTS = 3  # how often one update may place points anew as its kernels are learned
 _PREDICT_ROWS = 4096  # rows a prediction takes at a time
-
-Parts = dict[str, tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]]
 
 
 class ContinualGP:
@@ -76,8 +74,7 @@ class ContinualGP:
         carry: Carry = Projection(),  # noqa: B008 (frozen)
         seed: int = 0,
     ):
-        named = {_ONLY: channels} if isinstance(channels, Likelihood) else dict(channels)
-        self._single = isinstance(channels, Likelihood)
+        named = {"y": channels} if isinstance(channels, Likelihood) else dict(channels)
         self._setup = setup.Setup(named, latents, mixing or {}, seed)
         self._strategy = inducing
         self._learner = Learner(learning, carry, factorised)
@@ -130,12 +127,14 @@ class ContinualGP:
     def update(self, data: Any, y: Any = None) -> UpdateReport:
         """Fold a batch in and let go of it.
 
-        Call it as `update(x, y)` for a single channel, or `update({name: (x, y), …})` with any
-        subset of the channels and any number of observations of each. If anything is wrong
-        with the data an error says what, and the model is as it was.
+        Call it as `update(x, y)` where there is a single channel, or
+        `update({name: (x, y), …})` with any subset of the channels and any number of
+        observations of each. If anything is wrong with the data an error says what, and the
+        model is as it was.
         """
         begin = time.perf_counter()
-        parts = self._parts(data, y)
+        width = None if self._state is None else self._state.inducing.points.shape[-1]
+        parts = gather(data, y, self._setup.channels, width)
         before = self._state or self._setup.initial(self._learner, parts)
         before = self._setup.introduce(before, parts, self._seen)
         index = {name: i for i, name in enumerate(self.channels)}
@@ -158,7 +157,6 @@ class ContinualGP:
             )
         self._state = self._setup.add(self._state, name, likelihood, weights)
         self._seen[name] = 0
-        self._single = False
 
     def _fold(self, before: State, batch: Batch, x: Float[np.ndarray, "N P"]) -> tuple[State, Info]:
         """Place points, learn, and look whether the learned kernels want more points."""
@@ -191,65 +189,6 @@ class ContinualGP:
     def _place(self, points: tuple, x: Float[np.ndarray, "N P"], model: Any) -> tuple:
         kernels = paramax.unwrap(model).latent_kernels
         return place(self._strategy, View(points, x, kernels, self._updates + 1))
-
-    def _parts(self, data: Any, y: Any) -> Parts:
-        """The batch as checked arrays by channel, in the channels' order."""
-        named = self._named(data, y)
-        width = None if self._state is None else self._state.inducing.points.shape[-1]
-        parts: Parts = {}
-        for name in sorted(named, key=self.channels.index):
-            where = f"channel {name!r}"
-            try:
-                raw_x, raw_y = named[name]
-            except (TypeError, ValueError):
-                raise DataError(
-                    problem(f"a pair (x, y) for {where}", type(named[name]).__name__, "Pass both.")
-                ) from None
-            x = arrays.inputs(raw_x, width, where)
-            y = arrays.observations(raw_y, len(x), where)
-            self._check_support(name, y)
-            if len(x):
-                parts[name], width = (x, y), x.shape[1]
-        if not parts:
-            raise DataError(
-                problem("at least one observation", "an empty batch", "Skip empty batches.")
-            )
-        return parts
-
-    def _named(self, data: Any, y: Any) -> Mapping[str, Any]:
-        if isinstance(data, Mapping):
-            unknown = [name for name in data if name not in self._seen]
-            if unknown:
-                raise DataError(
-                    problem(
-                        f"channels among {list(self.channels)}",
-                        f"{unknown[0]!r}",
-                        "Add it first with `add_channel`, or check the name.",
-                    )
-                )
-            return data
-        if y is None or not self._single:
-            raise DataError(
-                problem(
-                    "`update(x, y)` of a single-channel model or `update({name: (x, y)})`",
-                    "only inputs" if self._single else f"a model with channels {self.channels}",
-                    "Name the channels.",
-                )
-            )
-        return {_ONLY: (data, y)}
-
-    def _check_support(self, name: str, y: Float[np.ndarray, " N"]) -> None:
-        likelihood = self._setup.channels[name]
-        bad = np.flatnonzero(~likelihood.start(np.zeros(0)).valid(y))
-        if len(bad):
-            raise DataError(
-                problem(
-                    f"observations of channel {name!r} in the support of "
-                    f"{type(likelihood).__name__}",
-                    f"{y[bad[0]]!r} in row {bad[0]} ({len(bad)} such)",
-                    "Check the channel's likelihood, or leave those rows out.",
-                )
-            )
 
     def _report(
         self, parts: Parts, before: State, after: State, info: Info, seconds: float

