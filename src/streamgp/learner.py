@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from streamgp.data import Batch
 from streamgp.generative import Generative
 from streamgp.inference import memory
+from streamgp.inference.bounds import expected_log_density
 from streamgp.inference.carry import Carry, Projection, rewhitened
 from streamgp.inference.conditioning import (
     Inducing,
@@ -30,9 +31,11 @@ from streamgp.inference.conditioning import (
     project,
 )
 from streamgp.inference.estep import Fit, e_step, exact_sites, fit_rows
+from streamgp.inference.memory import Memory
 from streamgp.inference.mstep import maximise
 from streamgp.inference.sites import RowSites, Site, aggregate, empty
-from streamgp.mixing import Features
+from streamgp.linalg import solve_lower
+from streamgp.mixing import Features, mix
 from streamgp.parameters import log_prior, split
 
 
@@ -53,7 +56,7 @@ class State(eqx.Module):
     model: Generative  # parameters still wrapped: constrained, with priors
     inducing: Inducing
     site: Site  # whitened by the prior under `model` at `inducing`
-    memory: Float[Array, "T T"]  # H, curvature of past data in the channels' parameters
+    memory: Memory  # of how past data depend on the hyperparameters
 
 
 class Info(NamedTuple):
@@ -78,8 +81,7 @@ class Learner(eqx.Module):
         """The state before any data."""
         latents, slots = inducing.mask.shape
         blocks, size = (latents, slots) if self.factorised else (1, latents * slots)
-        guarded = memory.guarded(model).size
-        return State(model, inducing, empty(blocks, size), jnp.zeros((guarded, guarded)))
+        return State(model, inducing, empty(blocks, size), memory.blank(model))
 
     def move(self, state: State, inducing: Inducing) -> State:
         """The same knowledge at other inducing points, by the learner's rule of carrying."""
@@ -99,7 +101,8 @@ class Learner(eqx.Module):
         fit = fit_rows(setting.model, batch, setting.features, setting.carried, rows)
         remembered = state.memory
         if self.learning is not None:
-            remembered += self._curvature(learned.model, past, batch, fit)
+            remembered = remembered.recentred(learned.model, state.model)
+            remembered += self._remember(learned.model, past, batch, fit)
         site = setting.carried + aggregate(rows, setting.features)
         bound = fit.bound - condition(state.site).log_evidence
         info = Info(bound, before, learned.e_rounds, learned.m_evaluations)
@@ -191,21 +194,36 @@ class Learner(eqx.Module):
         setting = self._setting(wrapped, past, batch)
         rows = exact_sites(setting.model, batch, setting.features, rows)
         fit = fit_rows(setting.model, batch, setting.features, setting.carried, rows)
-        pull = memory.pull(past.state.memory, wrapped, past.state.model)
-        return (fit.bound + log_prior(wrapped) - pull) / jnp.maximum(jnp.sum(batch.mask), 1)
+        remembered = past.state.memory.value(wrapped, past.state.model)
+        total = fit.bound + log_prior(wrapped) + remembered
+        return total / jnp.maximum(jnp.sum(batch.mask), 1)
 
     def _no_rows(self, state: State, batch: Batch) -> RowSites:
         rows, latents = len(batch.y), state.model.most_latents
         blocks = len(state.site.linear)
         return RowSites(jnp.zeros((rows, latents, blocks)), jnp.zeros((rows, latents, latents)))
 
-    def _curvature(
-        self, wrapped: Generative, past: "_Past", batch: Batch, fit: Fit
-    ) -> Float[Array, "T T"]:
-        model, inducing = paramax.unwrap(wrapped), past.state.inducing
-        projected = project(model, inducing, factorise(model, inducing), batch.x)
+    def _remember(self, wrapped: Generative, past: "_Past", batch: Batch, fit: Fit) -> Memory:
+        """How the batch's expected log-density depends on the hyperparameters, q(u) fixed."""
+        inducing, learned = past.state.inducing, paramax.unwrap(wrapped)
+        whitener = factorise(learned, inducing)
+
+        def expected(other: Generative) -> Float[Array, ""]:
+            model = paramax.unwrap(other)
+            chol = factorise(model, inducing)
+            projection, variance = project(model, inducing, chol, batch.x)
+            # f as a map of values whitened as q is: u = L_learned·v.
+            back = solve_lower(chol, projection, transpose=True)
+            regression = jnp.swapaxes(whitener, -1, -2) @ back
+            rows = mix(model, batch.channel, regression, variance, factorised=self.factorised)
+            return expected_log_density(model, batch, marginals(fit.posterior, rows))
+
+        projected = project(learned, inducing, whitener, batch.x)
         latent = marginals(fit.posterior, latent_features(*projected, factorised=self.factorised))
-        return memory.curvature(wrapped, batch, fit.rows.precision, fit.marginals, latent)
+        return memory.joined(
+            memory.expand_kernels(expected, wrapped),
+            memory.expand_channels(wrapped, batch, fit.rows, fit.marginals, latent),
+        )
 
 
 class _Past(NamedTuple):

@@ -43,27 +43,27 @@ def symmetric(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
 
 # -- factorisations ----------------------------------------------------------------------------
 #
-# LAPACK is only ever called on one matrix at a time: leading axes are unrolled, and `vmap` becomes
-# a loop. A batched call splits itself over the thread pool it is already running in and waits, so
-# two at once can wait for each other for ever (seen with jaxlib 0.10 on two cores; docs/adr/0003).
-# It costs nothing here: leading axes are the few latent functions.
+# LAPACK is only ever called on one matrix at a time: leading axes and `vmap` become loops. A batched
+# call splits itself over the thread pool it is already running in and waits, so two at once can
+# wait for each other for ever (seen with jaxlib 0.10 on two cores; docs/adr/0003). It costs
+# nothing here: leading axes are the few latent functions.
 
 
 def cholesky(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
     """Lower Cholesky factor."""
-    return _unrolled(_cholesky, a)
+    return _one_by_one(_cholesky, a)
 
 
 def solve_lower(
     chol: Float[Array, "*b S S"], rhs: Float[Array, "*b S R"], *, transpose: bool = False
 ) -> Float[Array, "*b S R"]:
     """L⁻¹·rhs, or L⁻ᵀ·rhs."""
-    return _unrolled(_solve_transposed if transpose else _solve, chol, rhs)
+    return _one_by_one(_solve_transposed if transpose else _solve, chol, rhs)
 
 
 def eigh(a: Float[Array, "*b S S"]) -> tuple[Float[Array, "*b S"], Float[Array, "*b S S"]]:
     """Eigenvalues and eigenvectors of a symmetric matrix. Not differentiable."""
-    return _unrolled(_eigh_one, a)
+    return _one_by_one(_eigh_one, a)
 
 
 def cholesky_of_identity_plus(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
@@ -84,12 +84,13 @@ def positive_part(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
     return (vectors * jnp.maximum(values, 0.0)[..., None, :]) @ jnp.swapaxes(vectors, -1, -2)
 
 
-def _unrolled(function: Callable, *arrays: Array) -> Any:
-    """`function` of single matrices, over leading axes by a loop in the program itself."""
+def _one_by_one(function: Callable, *arrays: Array) -> Any:
+    """`function` of single matrices, mapped over leading axes by a loop."""
     if arrays[0].ndim == 2:
         return function(*arrays)
-    parts = [_unrolled(function, *[a[i] for a in arrays]) for i in range(len(arrays[0]))]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts)
+    if len(arrays[0]) == 1:
+        return jax.tree.map(lambda leaf: leaf[None], _one_by_one(function, *[a[0] for a in arrays]))
+    return jax.lax.map(lambda parts: _one_by_one(function, *parts), arrays)
 
 
 @jax.custom_jvp

@@ -109,8 +109,9 @@ class Setup:
         channel = self._channel(len(self.channels) - 1, name, likelihood, np.zeros(0), plain=False)
         channels = (*state.model.channels, _arrays(channel))
         model = eqx.tree_at(lambda m: m.channels, state.model, channels)
-        more = memory.guarded(model).size - len(state.memory)
-        return State(model, state.inducing, state.site, jnp.pad(state.memory, (0, more)))
+        more = memory.as_vector(model).size - len(state.memory.gradient)
+        widened = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, more)), state.memory)
+        return State(model, state.inducing, state.site, widened)
 
     def _channel(
         self,

@@ -212,8 +212,9 @@ def learned(x, y) -> sgp.ContinualGP:
     return model
 
 
-def started(x, y, likelihood: sgp.Likelihood | None = None, **settings) -> sgp.ContinualGP:
-    model = sgp.ContinualGP(likelihood or sgp.Gaussian(), learning=None, **settings)
+def started(x, y, **settings) -> sgp.ContinualGP:
+    """As it stands before any hyperparameter is learned."""
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, **settings)
     assert np.isfinite(model.update(x, y).bound)
     return model
 
@@ -300,7 +301,7 @@ def test_a_column_that_never_moves():
     t = np.linspace(0, 4, 7)
     x = np.stack([t, np.full(7, 0.1)], axis=-1)
     model = started(x, np.sin(t))
-    at, nearby = model.predict(x), model.predict(x + [0.0, 1e-3])
+    at, nearby = model.predict(x), model.predict(x + np.array([0.0, 1e-3]))
     assert_sound(at)
     np.testing.assert_allclose(at.mean, np.sin(t), atol=0.2)
     np.testing.assert_allclose(nearby.mean, at.mean, atol=1e-3)
@@ -346,11 +347,14 @@ def test_any_container_of_numbers(x, y):
     np.testing.assert_array_equal(actual.mean, expected.mean)
 
 
-def test_booleans_for_yes_and_no():
-    answers = [X > 3, (X > 3).astype(float), [bool(x > 3) for x in X]]
-    means = [started(X, y, sgp.Bernoulli(), inducing=GRID).predict(X).mean for y in answers]
-    np.testing.assert_array_equal(means, means[:1] * 3)
-    assert means[0][0] < 0.5 < means[0][-1]
+@pytest.mark.parametrize("kind", [float, int], ids=["floats", "integers"])
+def test_booleans_for_yes_and_no(trained, kind):
+    """The trained model was given booleans."""
+    model = sgp.ContinualGP(FAMILIES, inducing=GRID, learning=None)
+    model.update({**GOOD, "binary": (X, (X > 3).astype(kind))})
+    assert snapshot(model) == snapshot(trained)
+    probability = trained.predict(X, "binary").mean
+    assert probability[0] < 0.5 < probability[-1]
 
 
 def test_one_observation_as_two_numbers():
@@ -361,14 +365,14 @@ def test_one_observation_as_two_numbers():
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_a_channel_may_have_nothing(width):
-    families = {"count": sgp.Poisson(), "real": sgp.Gaussian()}
+    families = {"other": sgp.Gaussian(), "real": sgp.Gaussian()}
     x = np.stack([X] * width, axis=-1)
     model = sgp.ContinualGP(families, latents=1, inducing=sgp.Fixed(x), learning=None)
-    report = model.update({"count": ([], []), "real": (x, np.sin(X))})
+    report = model.update({"other": ([], []), "real": (x, np.sin(X))})
     assert report.observations == {"real": 8}
-    assert model.observations == {"count": 0, "real": 8}
-    model.update({"count": ([], []), "real": (x, np.sin(X))})
-    assert model.observations == {"count": 0, "real": 16}
+    assert model.observations == {"other": 0, "real": 8}
+    model.update({"other": ([], []), "real": (x, np.sin(X))})
+    assert model.observations == {"other": 0, "real": 16}
     for prediction in model.predict(x).values():
         assert_sound(prediction)
 

@@ -3,17 +3,17 @@
 Small sizes are far apart: their arithmetic costs next to nothing and a compilation seconds.
 """
 
-_ROWS = (8, 32, 128)
-_INDUCING = (16, 32)
+_ROWS = (8, 128)
+_INDUCING = (16, 32, 64)
 
 
 def row_bucket(count: int) -> int:
-    """The padded number of observations: 8, 32, 128, then powers of two."""
+    """The padded number of observations: 8, 128, then powers of two."""
     return _bucket(count, _ROWS)
 
 
 def inducing_bucket(count: int) -> int:
-    """The padded number of inducing points: 16, 32, 48, 64, 96, 128 …
+    """The padded number of inducing points: 16, 32, 64, 96, 128, 192 …
 
     Finer than for rows: the cost of an update is cubic in this one.
     """

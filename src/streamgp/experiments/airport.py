@@ -98,9 +98,7 @@ def model(seed: int = 0) -> sgp.ContinualGP:
     )
 
 
-def nlpd(
-    model: sgp.ContinualGP, name: str, channel: Channel, until: float = np.inf
-) -> float:
+def nlpd(model: sgp.ContinualGP, name: str, channel: Channel, until: float = np.inf) -> float:
     """Mean negative log predictive density of the held-out observations before `until`."""
     rows = channel.test & (channel.t < until)
     return -float(np.mean(model.predict(channel.t[rows], name).log_density(channel.y[rows])))

@@ -1,66 +1,146 @@
-"""Memory of what sites cannot hold: mixing weights and likelihood parameters (θ).
+"""Memory of what sites cannot hold: how past data depend on the hyperparameters.
 
-They appear only in the newest data's term of the bound, so learning them from each batch alone
-would forget. The curvature of past terms in θ is summed and pulls θ back to where it was.
+A site is a function of the inducing values alone. But past data also spoke of the mixing weights
+and likelihood parameters, and of the kernels, which say how inducing values extend to where the
+data were. Those terms appear only in the newest data's part of the bound, so learning from each
+batch alone would forget them. Their second-order expansion, with q(u) as it was, is kept instead:
+
+    Σ_past E_q[log p(y|f)] ≈ gᵀ(θ − θ_t) − ½(θ − θ_t)ᵀH(θ − θ_t),   H ⪰ 0.
 """
+
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import paramax
 from jax.flatten_util import ravel_pytree
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from streamgp.data import Batch
 from streamgp.generative import Generative
 from streamgp.inference.conditioning import Marginals
+from streamgp.inference.sites import RowSites
 from streamgp.likelihoods import Likelihood
-from streamgp.linalg import positive_part
+from streamgp.linalg import eigh, positive_part, symmetric
 from streamgp.parameters import split
 
-
-def guarded(model: Generative) -> Float[Array, " T"]:
-    """θ as one vector: the trainable parameters of all channels, in order."""
-    return ravel_pytree(split(model.channels)[0])[0]
+_DIFFERENCE = 1e-3  # in log units
 
 
-def pull(precision: Float[Array, "T T"], model: Generative, anchor: Generative) -> Float[Array, ""]:
-    """½(θ − θ_t)ᵀH(θ − θ_t), the price of leaving what the past settled on."""
-    deviation = guarded(model) - guarded(anchor)
-    return 0.5 * deviation @ precision @ deviation
+class Memory(eqx.Module):
+    """The expansion's g and H, around the hyperparameters of the state it belongs to."""
+
+    gradient: Float[Array, " T"]
+    precision: Float[Array, "T T"]
+
+    def value(self, model: Generative, anchor: Generative) -> Float[Array, ""]:
+        """What the past says of these hyperparameters, relative to the anchor."""
+        step = as_vector(model) - as_vector(anchor)
+        return self.gradient @ step - 0.5 * step @ self.precision @ step
+
+    def recentred(self, model: Generative, anchor: Generative) -> "Memory":
+        """The same expansion around other hyperparameters."""
+        step = as_vector(model) - as_vector(anchor)
+        return Memory(self.gradient - self.precision @ step, self.precision)
+
+    def __add__(self, other: "Memory") -> "Memory":
+        return Memory(self.gradient + other.gradient, self.precision + other.precision)
 
 
-def curvature(
-    model: Generative,
-    batch: Batch,
-    precision: Float[Array, "N J J"],
-    at_rows: Marginals,
-    latent: Marginals,
-) -> Float[Array, "T T"]:
-    """H of one batch: the positive part of the curvature of −E_q[log p(y|f)] in θ, q(u) fixed.
+def blank(model: Generative) -> Memory:
+    """The memory of no data."""
+    size = as_vector(model).size
+    return Memory(jnp.zeros(size), jnp.zeros((size, size)))
 
-    In the weights it is the rows' site precision seen through f = W·u, exact for Gaussian channels:
-    ½ Σ_n E_q[uᵀ ΔWᵀ P_n ΔW u]. In the likelihoods' own parameters it is the Hessian itself.
+
+def as_vector(model: Generative) -> Float[Array, " T"]:
+    """The trainable hyperparameters as one vector: kernels first, then channel by channel."""
+    return ravel_pytree(split(model)[0])[0]
+
+
+def expand_kernels(expected: Callable[[Generative], Float[Array, ""]], model: Generative) -> Memory:
+    """The expansion of a batch's expected log-density in the kernels' parameters.
+
+    By differences: the function stands in the program once, where its second derivatives would
+    make up most of it, and the parameters are few and in log units. Directions of the wrong
+    curvature keep its size with the right sign, so that the gradient cannot carry
+    hyperparameters off along them.
+    """
+    trainable, rest = split(model.kernels)
+    start, unravel = ravel_pytree(trainable)
+    size = start.size
+    if size == 0:
+        return Memory(start, jnp.zeros((0, 0)))
+
+    def value(step: Float[Array, " T"]) -> Float[Array, ""]:
+        kernels = eqx.combine(unravel(start + step), rest)
+        return expected(eqx.tree_at(lambda m: m.kernels, model, kernels))
+
+    unit = _DIFFERENCE * jnp.eye(size)
+    pairs = unit[:, None, :] + unit[None, :, :]
+    steps = jnp.concatenate([jnp.zeros((1, size)), unit, -unit, pairs.reshape(-1, size)])
+    values = jax.lax.map(value, steps)
+    here, ahead, behind = values[0], values[1 : size + 1], values[size + 1 : 2 * size + 1]
+    both = values[2 * size + 1 :].reshape(size, size)
+    hessian = (both - ahead[:, None] - ahead[None, :] + here) / _DIFFERENCE**2
+    curvature, vectors = eigh(symmetric(hessian))
+    return Memory((ahead - behind) / (2 * _DIFFERENCE), (vectors * jnp.abs(curvature)) @ vectors.T)
+
+
+def expand_channels(
+    model: Generative, batch: Batch, rows: RowSites, at_rows: Marginals, latent: Marginals
+) -> Memory:
+    """The expansion of a batch's expected log-density in the channels' parameters.
+
+    In the weights, f = W·u turns each row's site (its gradient and precision in f) into one on W,
+    exactly so for Gaussian channels. In the likelihoods' own parameters it is differentiated.
     """
     trainable, rest = split(model.channels)
     start, unravel = ravel_pytree(trainable)
     if start.size == 0:
-        return jnp.zeros((0, 0))
+        return Memory(start, jnp.zeros((0, 0)))
     before, _ = paramax.unwrap(model).loadings()
-    second = latent.covariance + latent.mean[:, :, None] * latent.mean[:, None, :]
-    outer = jnp.einsum("njk,nqr->njkqr", precision, second)
-    seen = jnp.zeros((len(before), *outer.shape[1:])).at[batch.channel].add(outer)
+    pull, stiffness = _weight_sites(before, batch, rows, at_rows, latent)
 
-    def loss(theta: Float[Array, " T"]) -> Float[Array, ""]:
+    def value(theta: Float[Array, " T"]) -> Float[Array, ""]:
         channels = eqx.combine(unravel(theta), rest)
         plain = paramax.unwrap(eqx.tree_at(lambda m: m.channels, model, channels))
         change = plain.loadings()[0] - before
-        weights = 0.5 * jnp.einsum("djq,djkqr,dkr->", change, seen, change)
-        return weights - jnp.sum(
-            plain.per_row(_own_density, batch, at_rows.mean, at_rows.covariance)
-        )
+        quadratic = jnp.einsum("djq,djkqr,dkr->", change, stiffness, change)
+        own = plain.per_row(_own_density, batch, at_rows.mean, at_rows.covariance)
+        return jnp.sum(pull * change) - 0.5 * quadratic + jnp.sum(own)
 
-    return positive_part(jax.hessian(loss)(start))
+    return Memory(jax.grad(value)(start), positive_part(-jax.hessian(value)(start)))
+
+
+def _weight_sites(
+    weights: Float[Array, "D J Q"],
+    batch: Batch,
+    rows: RowSites,
+    at_rows: Marginals,
+    latent: Marginals,
+) -> tuple[Float[Array, "D J Q"], Float[Array, "D J J Q Q"]]:
+    """Gradient and curvature of Σ E_q[log p(y|W·u)] in W, by channel.
+
+    With g, P a row's gradient and precision in f, and u ~ N(ū, C): Σ g ūᵀ − P W C and
+    Σ P ⊗ E[uuᵀ].
+    """
+    # b_g = g + P·m_g of every block g.
+    centred = jnp.mean(at_rows.block_means, axis=-1)
+    gradient = jnp.mean(rows.linear, axis=-1)
+    gradient = gradient - jnp.einsum("njk,nk->nj", rows.precision, centred)
+    w = weights[batch.channel]
+    spread = jnp.einsum("njk,nkq,nqr->njr", rows.precision, w, latent.covariance)
+    pull = gradient[:, :, None] * latent.mean[:, None, :] - spread
+    second = latent.covariance + latent.mean[:, :, None] * latent.mean[:, None, :]
+    outer = jnp.einsum("njk,nqr->njkqr", rows.precision, second)
+    zeros = jnp.zeros((len(weights), *outer.shape[1:]))
+    return (
+        jnp.zeros_like(weights).at[batch.channel].add(pull),
+        zeros.at[batch.channel].add(outer),
+    )
 
 
 def _own_density(likelihood: Likelihood, *row: Array) -> Float[Array, ""]:
@@ -68,3 +148,11 @@ def _own_density(likelihood: Likelihood, *row: Array) -> Float[Array, ""]:
     if not jax.tree.leaves(eqx.filter(likelihood, eqx.is_inexact_array)):
         return jnp.zeros(())
     return likelihood.expected_log_density(*row)
+
+
+def joined(kernels: Memory, channels: Memory) -> Memory:
+    """The memory of all hyperparameters, kernels first, as `as_vector` has them."""
+    return Memory(
+        jnp.concatenate([kernels.gradient, channels.gradient]),
+        block_diag(kernels.precision, channels.precision),
+    )
