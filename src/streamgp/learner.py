@@ -30,10 +30,10 @@ from streamgp.inference.conditioning import (
     marginals,
     project,
 )
-from streamgp.inference.estep import Fit, e_step, exact_sites, fit_rows
+from streamgp.inference.estep import Fit, blank_fit, e_step, exact_sites, fit_rows
 from streamgp.inference.memory import Memory
 from streamgp.inference.mstep import maximise
-from streamgp.inference.sites import RowSites, Site, aggregate, empty
+from streamgp.inference.sites import RowSites, Site, empty
 from streamgp.linalg import solve_lower
 from streamgp.mixing import Features, mix
 from streamgp.parameters import log_prior, split
@@ -96,17 +96,13 @@ class Learner(eqx.Module):
         before = self._log_predictive(state, batch)
         past = _Past(state, factorise(paramax.unwrap(state.model), state.inducing))
         learned = self._learn(past, batch, start or state.model)
-        setting = self._setting(learned.model, past, batch)
-        rows = exact_sites(setting.model, batch, setting.features, learned.rows)
-        fit = fit_rows(setting.model, batch, setting.features, setting.carried, rows)
-        remembered = state.memory
+        fit, remembered = learned.fit, state.memory
         if self.learning is not None:
             remembered = remembered.recentred(learned.model, state.model)
             remembered += self._remember(learned.model, past, batch, fit)
-        site = setting.carried + aggregate(rows, setting.features)
         bound = fit.bound - condition(state.site).log_evidence
         info = Info(bound, before, learned.e_rounds, learned.m_evaluations)
-        return State(learned.model, state.inducing, site, remembered), info
+        return State(learned.model, state.inducing, fit.site, remembered), info
 
     def condition(self, state: State) -> Posterior:
         """q(v), for repeated predictions."""
@@ -145,13 +141,12 @@ class Learner(eqx.Module):
 
         Each stands in the program once. A collapsed bound needs no E step: its sites are exact.
         """
-        none = jnp.asarray(0)
-        begin = _Learned(start, self._no_rows(past.state, batch), none, none)
-        collapsed = start.conjugate and not self.factorised
+        begin = self._begin(start, past, batch)
+        if start.conjugate and not self.factorised:
+            learned = begin if self.learning is None else self._m(begin, past, batch)
+            return learned._replace(fit=self._fit(learned.model, past, batch, begin.fit.rows))
         if self.learning is None:
-            return begin if collapsed else self._e(begin, past, batch)
-        if collapsed:
-            return self._m(begin, past, batch)
+            return self._e(begin, past, batch)
         rounds, (dynamic, static) = self.learning.rounds, eqx.partition(begin, eqx.is_array)
 
         def alternate(index: Int[Array, ""], loop: PyTree) -> PyTree:
@@ -164,19 +159,33 @@ class Learner(eqx.Module):
 
         return eqx.combine(jax.lax.fori_loop(0, rounds + 1, alternate, dynamic), static)
 
+    def _begin(self, start: Generative, past: "_Past", batch: Batch) -> "_Learned":
+        """Nothing learned yet: no row has a site."""
+        count, latents, blocks = len(batch.y), start.most_latents, len(past.state.site.linear)
+        rows = RowSites(jnp.zeros((count, latents, blocks)), jnp.zeros((count, latents, latents)))
+        setting = self._setting(start, past, batch)
+        fit = blank_fit(setting.model, batch, setting.features, setting.carried, rows)
+        return _Learned(start, fit, jnp.asarray(0), jnp.asarray(0))
+
+    def _fit(self, wrapped: Generative, past: "_Past", batch: Batch, rows: RowSites) -> Fit:
+        """What these hyperparameters make of these row sites."""
+        setting = self._setting(wrapped, past, batch)
+        rows = exact_sites(setting.model, batch, setting.features, rows)
+        return fit_rows(setting.model, batch, setting.features, setting.carried, rows)
+
     def _e(self, now: "_Learned", past: "_Past", batch: Batch) -> "_Learned":
         setting = self._setting(now.model, past, batch)
-        rows, more = e_step(
-            setting.model, batch, setting.features, setting.carried, now.rows,
+        fit, more = e_step(
+            setting.model, batch, setting.features, setting.carried, now.fit.rows,
             rounds=self.e_rounds, tolerance=self.e_tolerance,
         )  # fmt: skip
-        return now._replace(rows=rows, e_rounds=now.e_rounds + more)
+        return now._replace(fit=fit, e_rounds=now.e_rounds + more)
 
     def _m(self, now: "_Learned", past: "_Past", batch: Batch) -> "_Learned":
         assert self.learning is not None
         trainable, rest = split(now.model)
         best, more = maximise(
-            lambda point: self._objective(eqx.combine(point, rest), past, batch, now.rows),
+            lambda point: self._objective(eqx.combine(point, rest), past, batch, now.fit.rows),
             trainable,
             evaluations=self.learning.evaluations,
         )
@@ -191,17 +200,10 @@ class Learner(eqx.Module):
         Holding sites rather than q follows the posterior as hyperparameters move, a tighter
         bound than plain variational EM's (Adam et al., 2021).
         """
-        setting = self._setting(wrapped, past, batch)
-        rows = exact_sites(setting.model, batch, setting.features, rows)
-        fit = fit_rows(setting.model, batch, setting.features, setting.carried, rows)
+        fit = self._fit(wrapped, past, batch, rows)
         remembered = past.state.memory.value(wrapped, past.state.model)
         total = fit.bound + log_prior(wrapped) + remembered
         return total / jnp.maximum(jnp.sum(batch.mask), 1)
-
-    def _no_rows(self, state: State, batch: Batch) -> RowSites:
-        rows, latents = len(batch.y), state.model.most_latents
-        blocks = len(state.site.linear)
-        return RowSites(jnp.zeros((rows, latents, blocks)), jnp.zeros((rows, latents, latents)))
 
     def _remember(self, wrapped: Generative, past: "_Past", batch: Batch, fit: Fit) -> Memory:
         """How the batch's expected log-density depends on the hyperparameters, q(u) fixed."""
@@ -242,9 +244,9 @@ class _Setting(NamedTuple):
 
 
 class _Learned(NamedTuple):
-    """How far learning has come: hyperparameters (wrapped), row sites, and counts of the work."""
+    """How far learning has come: hyperparameters (wrapped), the fit, and counts of the work."""
 
     model: Generative
-    rows: RowSites
+    fit: Fit
     e_rounds: Int[Array, ""]
     m_evaluations: Int[Array, ""]

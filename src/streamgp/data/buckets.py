@@ -4,7 +4,7 @@ Small sizes are far apart: their arithmetic costs next to nothing and a compilat
 """
 
 _ROWS = (8, 128)
-_INDUCING = (16, 32, 64)
+_INDUCING = (32, 64)
 
 
 def row_bucket(count: int) -> int:
@@ -13,7 +13,7 @@ def row_bucket(count: int) -> int:
 
 
 def inducing_bucket(count: int) -> int:
-    """The padded number of inducing points: 16, 32, 64, 96, 128, 192 …
+    """The padded number of inducing points: 32, 64, 96, 128, 192 …
 
     Finer than for rows: the cost of an update is cubic in this one.
     """

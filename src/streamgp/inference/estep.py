@@ -27,6 +27,7 @@ class Fit(NamedTuple):
     """A set of row sites and all that follows from it."""
 
     rows: RowSites
+    site: Site  # carried and rows together
     posterior: Posterior
     marginals: Marginals
     bound: Float[Array, ""]
@@ -43,10 +44,20 @@ def fit_rows(
     model: Generative, batch: Batch, features: Features, carried: Site, rows: RowSites
 ) -> Fit:
     """q conditioned on the carried site and these row sites, with its bound."""
-    posterior = condition(carried + aggregate(rows, features))
+    site = carried + aggregate(rows, features)
+    posterior = condition(site)
     at_rows = marginals(posterior, features)
     bound = site_bound(model, batch, rows, posterior, at_rows)
-    return Fit(rows, posterior, at_rows, bound)
+    return Fit(rows, site, posterior, at_rows, bound)
+
+
+def blank_fit(
+    model: Generative, batch: Batch, features: Features, carried: Site, rows: RowSites
+) -> Fit:
+    """These row sites with nothing computed from them yet, and a bound that anything beats."""
+    shapes = jax.eval_shape(fit_rows, model, batch, features, carried, rows)
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    return zeros._replace(rows=rows, bound=jnp.asarray(-jnp.inf))
 
 
 def natural_step(
@@ -110,8 +121,8 @@ def e_step(
     *,
     rounds: int | Int[Array, ""],
     tolerance: float,
-) -> tuple[RowSites, Int[Array, ""]]:
-    """Better row sites, from these on, and how many rounds it took."""
+) -> tuple[Fit, Int[Array, ""]]:
+    """A better fit, from these row sites on, and how many rounds it took."""
 
     def better(loop: _Loop) -> _Loop:
         old = loop.fit
@@ -128,12 +139,12 @@ def e_step(
         return _Loop(fit, share, loop.rounds + 1, done)
 
     rows = exact_sites(model, batch, features, rows)
-    shapes = jax.eval_shape(fit_rows, model, batch, features, carried, rows)
-    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-    blank = blank._replace(rows=rows, bound=jnp.asarray(-jnp.inf))
-    start = _Loop(blank, jnp.zeros(()), jnp.asarray(0), jnp.asarray(False))
+    start = _Loop(
+        blank_fit(model, batch, features, carried, rows),
+        jnp.zeros(()), jnp.asarray(0), jnp.asarray(False),
+    )  # fmt: skip
     end = jax.lax.while_loop(lambda loop: ~loop.done & (loop.rounds <= rounds), better, start)
-    return end.fit.rows, end.rounds - 1
+    return end.fit, end.rounds - 1
 
 
 def _curvature(
