@@ -44,9 +44,9 @@ def symmetric(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:
 # -- factorisations ----------------------------------------------------------------------------
 #
 # LAPACK is only ever called on one matrix at a time: leading axes and `vmap` become loops. A
-# batched call splits itself over the thread pool it is already running in and waits, so two at once can
-# wait for each other for ever (seen with jaxlib 0.10 on two cores; docs/adr/0003). It costs
-# nothing here: leading axes are the few latent functions.
+# batched call splits itself over the thread pool it is already running in and waits, so two at
+# once can wait for each other for ever (seen with jaxlib 0.10 on two cores; docs/adr/0003). It
+# costs nothing here: leading axes are the few latent functions.
 
 
 def cholesky(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:

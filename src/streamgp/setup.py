@@ -124,7 +124,6 @@ class Setup:
         offset, scale = likelihood.location(y)
         plain = self._plain and index == 0 if plain is None else plain
         weights: Parameter
-        latents = sum(self._draws)
         if plain:
             weights, scale = fixed(np.ones((1, 1))), np.ones(1)
         elif name in self.mixing:  # given in the units of f
@@ -132,10 +131,21 @@ class Setup:
             weights = given if isinstance(given, paramax.AbstractUnwrappable) else Real(given)
             scale = np.ones(likelihood.latents)
         else:
-            generator = np.random.default_rng([self.seed, index])
-            shape = (likelihood.latents, latents)
-            weights = Real(generator.normal(size=shape) / np.sqrt(latents))
+            weights = Real(self._random_weights(index, likelihood.latents))
         return Channel(likelihood.start(y), weights, fixed(offset), fixed(scale))
+
+    def _random_weights(self, index: int, count: int) -> Float[np.ndarray, "J Q"]:
+        """Each latent parameter leans on a latent function of its own, and a little on all.
+
+        Channels so start nearly independent, and the data couple them. From weights of equal
+        size the first channel to arrive would tie all latent functions to itself.
+        """
+        latents = sum(self._draws)
+        before = sum(c.latents for c in list(self.channels.values())[:index])
+        generator = np.random.default_rng([self.seed, index])
+        weights = 0.2 * generator.normal(size=(count, latents))
+        weights[np.arange(count), (before + np.arange(count)) % latents] += 0.8
+        return weights
 
 
 def _arrays(tree: PyTree) -> PyTree:

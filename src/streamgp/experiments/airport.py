@@ -12,7 +12,7 @@ from jaxtyping import Float
 import streamgp as sgp
 
 DAYS = 12
-FIRST_DAY = "2013-05-03"
+FIRST_DAY = "2013-06-01"
 TEST_SHARE = 0.25
 # Each channel's reports come every so many days and cover what has passed since the last one.
 PACE = {"temperature": 1, "rain": 2, "departures": 3}
@@ -81,7 +81,7 @@ def everything(data: dict[str, Channel]) -> Batch:
 
 
 def model(seed: int = 0) -> sgp.ContinualGP:
-    """Three latent functions: the day's rhythm, the weather of hours, the weather of days."""
+    """Three latent functions: two for the weather, and one for the rhythm of the day."""
     return sgp.ContinualGP(
         {
             "temperature": sgp.Gaussian(),
@@ -89,9 +89,9 @@ def model(seed: int = 0) -> sgp.ContinualGP:
             "departures": sgp.Poisson(),
         },
         latents=[
-            sgp.Periodic(lengthscale=0.5, period=sgp.fixed(1.0)),
             sgp.RBF(lengthscale=0.5),
-            sgp.RBF(lengthscale=2.0),
+            sgp.RBF(lengthscale=1.0),
+            sgp.Periodic(lengthscale=0.5, period=sgp.fixed(1.0)),
         ],
         inducing=sgp.Adaptive(tolerance=0.01, budget=64),
         seed=seed,

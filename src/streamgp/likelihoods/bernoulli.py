@@ -4,9 +4,11 @@ from typing import Literal
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 import numpyro.distributions as dist
 from jax.scipy.special import log_ndtr
 from jaxtyping import Array, Float
+from scipy import special
 
 from streamgp.likelihoods.base import Likelihood
 
@@ -27,6 +29,11 @@ class Bernoulli(Likelihood):
         if self.link == "probit":
             logits = log_ndtr(f[..., 0]) - log_ndtr(-f[..., 0])
         return dist.Bernoulli(logits=logits)
+
+    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+        rate = (np.sum(y) + 1) / (len(y) + 2)  # Laplace's rule: never zero or one
+        link = special.logit if self.link == "logit" else special.ndtri
+        return np.array([link(rate)]), np.ones(1)
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
         if self.link == "logit":

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
@@ -24,6 +25,11 @@ class Categorical(Likelihood):
     @property
     def latents(self) -> int:
         return self.classes
+
+    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+        counts = np.bincount(y.astype(int), minlength=self.classes) + 1.0
+        log_share = np.log(counts / counts.sum())
+        return log_share - log_share.mean(), np.ones(self.classes)
 
     def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
         return dist.Categorical(logits=f)

@@ -1,0 +1,116 @@
+"""Three channels of one airport (temperature, rain, departures) arrive day by day.
+
+Each comes at its own pace, with gaps; the model folds every report in and lets go of it. At the
+end: how well the first days were predicted when they had just been learned, how well they are now,
+and how well a model does that saw everything at once.
+"""
+
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import streamgp as sgp
+from streamgp import plot
+from streamgp.experiments import airport
+from streamgp.report import UpdateReport
+
+_OLDEST = 3.0  # days: the ground that all channels have covered first
+
+
+def run(*, out: Path, seed: int = 0) -> None:
+    """Run the demonstration, print its table and write its picture."""
+    console = Console()
+    console.print(f"[bold]streamgp {sgp.__version__}[/bold]: {__doc__}")
+    data = airport.load(seed)
+    begin = time.perf_counter()
+    model = airport.model(seed)
+    first = _stream(model, data, console)
+    streamed = time.perf_counter() - begin
+    with console.status("the reference: the same model given everything at once"):
+        offline = airport.model(seed)
+        offline.update(airport.everything(data))
+    console.print(_table(model, offline, data, first))
+    console.print(
+        f"{model!r}\n{streamed:.0f} s for the stream, most of it compilation; "
+        f"{time.perf_counter() - begin:.0f} s in all."
+    )
+    _picture(model, data, out)
+    console.print(f"Picture: {out}")
+
+
+def _stream(
+    model: sgp.ContinualGP, data: dict[str, airport.Channel], console: Console
+) -> dict[str, float]:
+    """Update day by day; the NLPD of each channel's oldest days when they had just been learned."""
+    batches = list(airport.batches(data))
+    first: dict[str, float] = {}
+    columns = (
+        TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("{task.fields[last]}"),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("days", total=len(batches), last="compiling …")
+        for batch in batches:
+            report = model.update(batch)
+            progress.update(task, advance=1, last=_line(report))
+            for name, (t, _) in batch.items():
+                if name not in first and t.max() >= _OLDEST - 1:
+                    first[name] = airport.nlpd(model, name, data[name], _OLDEST)
+    return first
+
+
+def _line(report: UpdateReport) -> str:
+    scores = ", ".join(f"{name} {-score:.2f}" for name, score in report.log_predictive.items())
+    sizes = "+".join(map(str, report.inducing_after))
+    return f"M = {sizes}; surprise a point: {scores}; {report.seconds * 1e3:.0f} ms"
+
+
+def _table(
+    model: sgp.ContinualGP,
+    offline: sgp.ContinualGP,
+    data: dict[str, airport.Channel],
+    first: dict[str, float],
+) -> Table:
+    table = Table(title="Negative log predictive density a held-out hour (lower is better)")
+    table.add_column("channel")
+    for heading in (
+        "oldest days,\nwhen first learned", "oldest days,\nnow", "oldest days,\noffline",
+        "all days,\nnow", "all days,\noffline",
+    ):  # fmt: skip
+        table.add_column(heading, justify="right")
+    for name, channel in data.items():
+        figures = (
+            first[name],
+            airport.nlpd(model, name, channel, _OLDEST),
+            airport.nlpd(offline, name, channel, _OLDEST),
+            airport.nlpd(model, name, channel),
+            airport.nlpd(offline, name, channel),
+        )
+        table.add_row(name, *(f"{figure:.3f}" for figure in figures))
+    return table
+
+
+def _picture(model: sgp.ContinualGP, data: dict[str, airport.Channel], out: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(len(data), 1, figsize=(10, 2.6 * len(data)), sharex=True)
+    last = airport.DAYS - max(airport.PACE.values())
+    for ax, (name, channel) in zip(axes, data.items(), strict=True):
+        learned = ~channel.test
+        plot.channel(
+            model, name, data=(channel.t[learned], channel.y[learned]), new_from=last, ax=ax
+        )
+        low, high = airport.GAPS[name]
+        ax.axvspan(low, high, color="0.9", zorder=0)
+    axes[0].set_title("Old ground (blue), the last days (red), gaps (grey), inducing points (×)")
+    axes[-1].set_xlabel(f"days since {airport.FIRST_DAY}")
+    figure.tight_layout()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out, dpi=130)
+    plt.close(figure)
