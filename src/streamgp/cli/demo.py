@@ -17,7 +17,7 @@ from streamgp import plot
 from streamgp.experiments import airport
 from streamgp.report import UpdateReport
 
-_OLDEST = 3.0  # days: the ground that all channels have covered first
+_OLDEST = float(airport.FIRST_REPORT)  # days: what every channel reported first
 
 
 def run(*, out: Path, seed: int = 0) -> None:

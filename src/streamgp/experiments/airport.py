@@ -11,10 +11,11 @@ from jaxtyping import Float
 
 import streamgp as sgp
 
-DAYS = 12
+DAYS = 13
 FIRST_DAY = "2013-06-01"
 TEST_SHARE = 0.25
-# Each channel's reports come every so many days and cover what has passed since the last one.
+FIRST_REPORT = 2  # the day on which every channel reports for the first time
+# From then on reports come every so many days and cover what has passed since the last one.
 PACE = {"temperature": 1, "rain": 2, "departures": 3}
 # Days for which a channel never reports at all.
 GAPS = {"temperature": (6.5, 7.5), "rain": (8.0, 9.5), "departures": (4.0, 5.0)}
@@ -62,14 +63,16 @@ def _channel(
 
 
 def batches(data: dict[str, Channel]) -> Iterator[Batch]:
-    """What arrives day by day: one batch a day, of the channels that report then."""
-    for day in range(1, DAYS + 1):
+    """What arrives day by day: the channels that report then."""
+    reported = dict.fromkeys(data, 0)
+    for day in range(FIRST_REPORT, DAYS + 1):
         batch = {}
         for name, channel in data.items():
-            due = day % PACE[name] == 0 or day == DAYS
-            since = (day - 1) // PACE[name] * PACE[name]
-            rows = (channel.t >= since) & (channel.t < day) & ~channel.test
-            if due and rows.any():
+            if (day - FIRST_REPORT) % PACE[name] and day != DAYS:
+                continue
+            rows = (channel.t >= reported[name]) & (channel.t < day) & ~channel.test
+            reported[name] = day
+            if rows.any():
                 batch[name] = (channel.t[rows], channel.y[rows])
         if batch:
             yield batch
