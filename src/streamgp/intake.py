@@ -10,7 +10,7 @@ from streamgp.data import arrays
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Likelihood
 
-Parts = dict[str, tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]]
+Parts = dict[str, tuple[Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]]
 
 
 def gather(data: Any, y: Any, channels: Mapping[str, Likelihood], width: int | None) -> Parts:

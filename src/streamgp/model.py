@@ -95,7 +95,7 @@ class ContinualGP:
         return dict(self._seen)
 
     @property
-    def inducing_points(self) -> tuple[Float[np.ndarray, "M P"], ...]:
+    def inducing_points(self) -> tuple[Float[np.ndarray, "_ P"], ...]:
         """The inducing points of each latent function."""
         return () if self._state is None else _points(self._state)
 
@@ -253,7 +253,7 @@ class ContinualGP:
         return np.concatenate(means), np.concatenate(covariances)
 
 
-def _points(state: State) -> tuple[Float[np.ndarray, "M P"], ...]:
+def _points(state: State) -> tuple[Float[np.ndarray, "_ P"], ...]:
     points, mask = np.asarray(state.inducing.points), np.asarray(state.inducing.mask)
     return tuple(p[m] for p, m in zip(points, mask, strict=True))
 

@@ -158,7 +158,7 @@ def _arrays(tree: PyTree) -> PyTree:
 # -- inducing points ---------------------------------------------------------------------------
 
 
-def inducing(points: Sequence[Float[np.ndarray, "M P"]]) -> Inducing:
+def inducing(points: Sequence[Float[np.ndarray, "_ P"]]) -> Inducing:
     """Sets of points, one a latent, in padded slots."""
     slots = inducing_bucket(max(len(p) for p in points))
     padded = np.stack([np.pad(p, [(0, slots - len(p)), (0, 0)]) for p in points])

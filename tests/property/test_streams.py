@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests._reference import build
 
@@ -20,7 +20,12 @@ VALUES = {
 INPUTS = st.integers(-10, 70).map(lambda tenths: tenths / 10)  # so that some come twice
 INDUCING = np.linspace(0, 6, 10)
 TEST = np.linspace(-2, 8, 21)
-ROUNDS = settings(deadline=None, max_examples=12, derandomize=True)
+ROUNDS = settings(
+    deadline=None,
+    max_examples=12,
+    derandomize=True,
+    phases=(Phase.generate, Phase.shrink),  # explaining traces every line: minutes
+)
 
 
 @st.composite

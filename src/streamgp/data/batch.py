@@ -20,7 +20,7 @@ class Batch(eqx.Module):
 
 
 def pack(
-    parts: Sequence[tuple[int, Float[np.ndarray, "n P"], Float[np.ndarray, " n"]]],
+    parts: Sequence[tuple[int, Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]],
 ) -> Batch:
     """One padded batch from (channel index, inputs, observations)."""
     x = np.concatenate([part[1] for part in parts])

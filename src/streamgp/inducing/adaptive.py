@@ -37,7 +37,7 @@ class Adaptive:
                 f"got tolerance={self.tolerance}, budget={self.budget}."
             )
 
-    def __call__(self, view: View) -> list[Float[np.ndarray, "M P"]]:
+    def __call__(self, view: View) -> list[Float[np.ndarray, "_ P"]]:
         return [
             self._for_one(points, view.x, kernel)
             for points, kernel in zip(view.points, view.kernels, strict=True)

@@ -15,7 +15,7 @@ class View(NamedTuple):
     `update` counts from one.
     """
 
-    points: tuple[Float[np.ndarray, "M P"], ...]
+    points: tuple[Float[np.ndarray, "_ P"], ...]
     x: Float[np.ndarray, "N P"]
     kernels: tuple[Kernel, ...]
     update: int
@@ -26,13 +26,13 @@ class View(NamedTuple):
         return everything.min(axis=0), everything.max(axis=0)
 
 
-Points = Float[np.ndarray, "M P"] | Sequence[Float[np.ndarray, "M P"]]
+Points = Float[np.ndarray, "M P"] | Sequence[Float[np.ndarray, "_ P"]]
 
 # A strategy answers with one set of points for all latents, or a sequence of one set each.
 Strategy = Callable[[View], Points]
 
 
-def place(strategy: Strategy, view: View) -> tuple[Float[np.ndarray, "M P"], ...]:
+def place(strategy: Strategy, view: View) -> tuple[Float[np.ndarray, "_ P"], ...]:
     """The strategy's points, one set a latent, each without duplicates and in its order."""
     answer = strategy(view)
     sets = list(answer) if isinstance(answer, list | tuple) else [answer] * len(view.kernels)

@@ -16,7 +16,7 @@ class Fixed:
         several = isinstance(points, Sequence) and np.ndim(points[0]) == 2
         self.points = [_matrix(p) for p in points] if several else _matrix(points)
 
-    def __call__(self, view: View) -> Float[np.ndarray, "M P"] | list[Float[np.ndarray, "M P"]]:
+    def __call__(self, view: View) -> Float[np.ndarray, "M P"] | list[Float[np.ndarray, "_ P"]]:
         return self.points
 
     def __repr__(self) -> str:

@@ -1,0 +1,105 @@
+"""Placement: points follow the explored domain, the tolerance and the budget."""
+
+import numpy as np
+import pytest
+import tinygp
+from tests._reference import dense
+
+import streamgp as sgp
+from streamgp.inducing import View, place
+from streamgp.inducing.adaptive import greedy
+
+KERNEL = tinygp.kernels.ExpSquared(1.0)
+NONE = np.zeros((0, 1))
+
+
+def view(points, x, update=1, latents=1):
+    return View((points,) * latents, x, (KERNEL,) * latents, update)
+
+
+def residual_share(z, x):
+    k = dense.rbf(z, z) + 1e-10 * np.eye(len(z))
+    k_zx = dense.rbf(z, x)
+    return 1 - np.sum(k_zx * np.linalg.solve(k, k_zx), axis=0)
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-3])
+def test_every_input_is_explained_to_the_tolerance(tolerance):
+    x = np.random.default_rng(0).uniform(0, 10, (200, 1))
+    (points,) = place(sgp.Adaptive(tolerance), view(NONE, x))
+    assert residual_share(points, x).max() <= tolerance * (1 + 1e-6)
+    assert residual_share(points[:-1], x).max() > tolerance
+
+
+def test_greedy_takes_the_least_explained_input_first():
+    x = np.random.default_rng(1).uniform(0, 10, (60, 1))
+    start = np.array([[5.0]])
+    chosen = greedy(KERNEL, start, x, tolerance=1e-3, limit=10)
+    have = start
+    for index in chosen[:5]:
+        assert residual_share(have, x)[index] >= residual_share(have, x).max() - 1e-9
+        have = np.concatenate([have, x[[index]]])
+
+
+def test_old_ground_adds_nothing_and_old_points_stay_in_place():
+    generator = np.random.default_rng(0)
+    strategy = sgp.Adaptive()
+    (first,) = place(strategy, view(NONE, np.linspace(0, 10, 300)[:, None]))
+    (again,) = place(strategy, view(first, generator.uniform(0, 10, (300, 1))))
+    np.testing.assert_array_equal(again[: len(first)], first)
+    assert len(again) <= len(first) + 1
+    (further,) = place(strategy, view(first, generator.uniform(10, 20, (300, 1))))
+    np.testing.assert_array_equal(further[: len(first)], first)
+    assert len(further) > 1.5 * len(first)
+
+
+def test_the_budget_is_hard_and_spread_over_old_and_new_ground():
+    strategy = sgp.Adaptive(budget=12)
+    (first,) = place(strategy, view(NONE, np.linspace(0, 10, 200)[:, None]))
+    (both,) = place(strategy, view(first, np.linspace(10, 40, 200)[:, None]))
+    assert len(first) <= 12
+    assert len(both) == 12
+    assert (both < 10).any()
+    assert (both > 30).any()
+
+
+def test_duplicates_never_become_two_points():
+    x = np.repeat([[1.0], [2.0]], 50, axis=0)
+    (points,) = place(sgp.Adaptive(), view(NONE, x))
+    assert len(points) == 2
+
+
+def test_growing_follows_its_rule_over_the_explored_domain():
+    strategy = sgp.Growing(lambda t: 3 * t)
+    (points,) = place(strategy, view(np.array([[-1.0]]), np.array([[4.0]]), update=2))
+    np.testing.assert_allclose(points[:, 0], np.linspace(-1, 4, 6))
+    x = np.random.default_rng(0).uniform(size=(20, 2))
+    (grid,) = place(strategy, View((np.zeros((0, 2)),), x, (KERNEL,), 1))
+    assert grid.shape == (9, 2)
+    scattered = sgp.Growing(lambda t: 5, layout="random")
+    (one,), (two,) = (place(scattered, view(NONE, X10, update=t)) for t in (1, 2))
+    assert one.shape == (5, 1)
+    assert not np.array_equal(one, two)
+
+
+X10 = np.linspace(0, 10, 50)[:, None]
+
+
+def test_fixed_points_are_shared_or_one_set_a_latent():
+    shared = place(sgp.Fixed([0.0, 1.0, 1.0]), view(NONE, X10, latents=2))
+    assert [len(p) for p in shared] == [2, 2]
+    own = place(
+        sgp.Fixed([np.zeros((1, 1)), np.ones((3, 1)) * [[1], [2], [3]]]), view(NONE, X10, latents=2)
+    )
+    assert [len(p) for p in own] == [1, 3]
+
+
+def test_a_function_of_the_users_own():
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=lambda v: v.x[::10], learning=None)
+    model.update(X10, np.sin(X10[:, 0]))
+    np.testing.assert_array_equal(model.inducing_points[0], X10[::10])
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(ValueError, match="tolerance"):
+        sgp.Adaptive(tolerance=0.0)

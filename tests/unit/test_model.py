@@ -1,0 +1,169 @@
+"""The object people hold: calls, reports, channels that come later, atomicity, compilation."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests._reference import build
+
+import streamgp as sgp
+from streamgp import model as model_module
+from streamgp.data import row_bucket
+from streamgp.learner import Learner
+
+X = np.linspace(0, 6, 40)
+
+
+@pytest.fixture(scope="module")
+def two_channels():
+    with jax.enable_x64(True):
+        model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=1, seed=3)
+        model.update({"a": (X, np.sin(X)), "b": (X[::2], 5 - 2 * np.sin(X[::2]))})
+        return model
+
+
+def test_channels_share_what_they_have_in_common(two_channels):
+    prediction = two_channels.predict(X, "b")
+    assert np.max(np.abs(prediction.mean - (5 - 2 * np.sin(X)))) < 0.4
+    assert set(two_channels.predict(X)) == {"a", "b"}
+
+
+def test_the_report_says_what_happened():
+    model = sgp.ContinualGP(sgp.Gaussian())
+    report = model.update(X, np.sin(X))
+    assert report.update == 1
+    assert report.observations == {"y": 40}
+    assert report.inducing_before == (0,)
+    assert report.inducing_after == (len(model.inducing_points[0]),)
+    assert np.isfinite(report.bound)
+    assert report.log_predictive_rows["y"].shape == (40,)
+    np.testing.assert_allclose(report.log_predictive["y"], report.log_predictive_rows["y"].mean())
+    assert report.hyperparameters["channels"]["y"]["noise"] > 0
+    assert "40 observations" in str(report)
+    again = model.update(X[:10] + 0.01, np.sin(X[:10] + 0.01))
+    assert again.log_predictive["y"] > report.log_predictive["y"]
+    assert "2 updates, 50 observations" in repr(model)
+
+
+def test_a_new_channel_predicts_its_prior_and_then_learns(two_channels):
+    before = two_channels.predict(X, "a").mean
+    two_channels.add_channel("late", sgp.Bernoulli())
+    np.testing.assert_allclose(two_channels.predict(X, "a").mean, before)
+    assert np.all(np.abs(two_channels.predict(X + 100.0, "late").mean - 0.5) < 0.1)
+    two_channels.update({"late": (X, (np.sin(X) > 0).astype(float))})
+    probabilities = two_channels.predict(X, "late").probabilities
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert np.mean((probabilities[:, 1] > 0.5) == (np.sin(X) > 0)) > 0.9
+
+
+def test_an_update_that_breaks_off_leaves_the_model_as_it_was(two_channels, monkeypatch):
+    state, seen = two_channels.state, two_channels.observations
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model_module, "_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        two_channels.update({"a": (X, np.cos(X))})
+    assert two_channels.state is state
+    assert two_channels.observations == seen
+
+
+def test_numbers_that_are_not_finite_are_refused(two_channels, monkeypatch):
+    state = two_channels.state
+    real = model_module._step
+
+    def broken(*args):
+        after, info = real(*args)
+        return eqx.tree_at(lambda s: s.site.linear, after, jnp.nan * after.site.linear), info
+
+    monkeypatch.setattr(model_module, "_step", broken)
+    with pytest.raises(sgp.NumericalError, match="as it was"):
+        two_channels.update({"a": (X, np.cos(X))})
+    assert two_channels.state is state
+
+
+def test_frozen_hyperparameters_stay_where_they_start():
+    model = sgp.ContinualGP(
+        sgp.Gaussian(noise=0.2), latents=[sgp.RBF(1.1, 0.9)], learning=None, inducing=sgp.Fixed(X)
+    )
+    report = model.update(X, np.sin(X))
+    assert report.hyperparameters["latents"][0]["lengthscale"] == pytest.approx(1.1)
+    assert report.hyperparameters["channels"]["y"]["noise"] == pytest.approx(0.2)
+
+
+def test_some_can_be_fixed_while_others_are_learned():
+    model = sgp.ContinualGP(sgp.Gaussian(noise=sgp.fixed(0.2)), latents=[sgp.RBF(sgp.fixed(1.1))])
+    report = model.update(X, 3 * np.sin(X))
+    latent = report.hyperparameters["latents"][0]
+    assert latent["lengthscale"] == pytest.approx(1.1)
+    assert report.hyperparameters["channels"]["y"]["noise"] == pytest.approx(0.2)
+    assert latent["variance"] != pytest.approx(np.var(3 * np.sin(X)))
+
+
+def test_several_draws_share_one_kernel():
+    model = sgp.ContinualGP(
+        {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=[(sgp.RBF(), 2)], learning=None
+    )
+    model.update({"a": (X, np.sin(X)), "b": (X, np.cos(X))})
+    assert len(model.inducing_points) == 2
+    assert len(model.hyperparameters["latents"]) == 1
+    assert np.max(np.abs(model.predict(X, "b").mean - np.cos(X))) < 0.3
+
+
+def test_the_callers_precision_is_left_alone():
+    with jax.enable_x64(False):
+        model = sgp.ContinualGP(sgp.Gaussian(), learning=None, inducing=sgp.Fixed(X[::4]))
+        model.update(X, np.sin(X))
+        assert model.predict(X).mean.dtype == np.float64
+        assert jnp.zeros(()).dtype == jnp.float32
+
+
+def test_one_trace_a_bucket_over_two_hundred_ragged_batches(monkeypatch):
+    traced = []
+
+    def counted(learner, state, batch, start):
+        traced.append((batch.y.shape[0], state.inducing.mask.shape[1]))  # runs once a trace
+        return Learner.step(learner, state, batch, start)
+
+    monkeypatch.setattr(model_module, "_step", eqx.filter_jit(counted))
+    generator = np.random.default_rng(0)
+    model = sgp.ContinualGP(
+        {"a": sgp.Gaussian(), "b": sgp.Gaussian()},
+        latents=[sgp.RBF(lengthscale=1.0)],
+        learning=None,
+    )
+    buckets = set()
+    for t in range(200):
+        batch = {}
+        for name in generator.permutation(["a", "b"])[: generator.integers(1, 3)]:
+            x = t / 10 + generator.uniform(0, 1, generator.integers(1, 90))
+            batch[name] = (x, np.sin(x))
+        buckets.add(row_bucket(sum(len(x) for x, _ in batch.values())))
+        model.update(batch)
+    assert len(traced) == len(set(traced))
+    assert {rows for rows, _ in traced} == buckets
+    assert len(traced) <= 6
+
+
+def test_the_core_maps_over_models():
+    """vmap over a batch of states gives what a loop gives, learning included."""
+    learner = Learner()
+    z = build.inducing(np.linspace(0, 6, 6))
+    generator = np.random.default_rng(0)
+    states, batches = [], []
+    for _ in range(2):
+        model = build.model(
+            [build.channel(build.gaussian(0.3, trainable=True), [[1.0]])], trainable=True
+        )
+        states.append(learner.init(model, z))
+        y = np.sin(X[:16]) + 0.1 * generator.normal(size=16)
+        batches.append(model_module.pack([(0, X[:16, None], y)]))
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+    together, _ = eqx.filter_jit(eqx.filter_vmap(learner.step))(
+        stacked, jax.tree.map(lambda *leaves: jnp.stack(leaves), *batches)
+    )
+    for i in range(2):
+        alone, _ = build.step(learner, states[i], batches[i])
+        np.testing.assert_allclose(together.site.linear[i], alone.site.linear, rtol=1e-6)
