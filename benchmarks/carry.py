@@ -2,8 +2,8 @@
 
     python -m benchmarks.carry [--seeds 6]
 
-The streaming toy problem with a budget that binds (it wants about 24 points), and with a grid laid anew
-at every update.
+The streaming toy problem with a budget that binds (it wants about 24 points), and with a grid laid
+anew at every update.
 """
 
 import argparse
