@@ -1,4 +1,4 @@
-"""What an update costs, cold and warm, beside scikit-learn refitting an exact GP on the same points.
+"""What an update costs, cold and warm, beside scikit-learn fitting those points alone.
 
     python -m benchmarks.updates
 

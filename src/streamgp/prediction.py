@@ -122,8 +122,8 @@ class Prediction:
         )
 
     @double_precision
-    def sample(self, count: int = 1, *, seed: int = 0) -> Float[np.ndarray, "S N"]:
-        """Independent draws of a new observation at each input."""
+    def sample(self, count: int = 1, *, seed: int = 0) -> np.ndarray:
+        """Independent draws of a new observation at each input, (count, N)."""
         key_f, key_y = jax.random.split(jax.random.key(seed))
         mean, covariance = self._moments_of_f()
         noise = jax.random.normal(key_f, (count, *mean.shape))
@@ -156,7 +156,7 @@ def _quantile(
     level: Float[Array, ""],
 ) -> Float[Array, " N"]:
     """Bisection on the predictive distribution function, a mixture over quadrature nodes."""
-    f, weights = spread(mean, covariance)
+    f, weights = spread(mean, covariance, even=True)
 
     def below(y: Float[Array, " N"]) -> Float[Array, " N"]:
         return jnp.asarray(weights) @ likelihood.cdf(jnp.broadcast_to(y, f.shape[:-1]), f)
@@ -164,7 +164,7 @@ def _quantile(
     centre, variance = _moments(likelihood, mean, covariance)
     reach = jnp.sqrt(variance / jnp.minimum(level, 1 - level)) + 1.0  # Chebyshev (Cantelli)
 
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
         middle = 0.5 * (low + high)
         enough = below(middle) >= level

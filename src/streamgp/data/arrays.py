@@ -7,6 +7,8 @@ from jaxtyping import Float
 
 from streamgp.errors import DataError, problem
 
+_LARGEST = 1e100  # squares of larger numbers overflow
+
 
 def inputs(x: Any, width: int | None, where: str) -> Float[np.ndarray, "N P"]:
     """Inputs as (N, P): a vector is one input column; `width` is the P seen before."""
@@ -65,12 +67,12 @@ def _numbers(values: Any, what: str) -> np.ndarray:
 
 
 def _check_finite(array: np.ndarray, what: str) -> None:
-    bad = np.argwhere(~np.isfinite(array))
+    bad = np.argwhere(~(np.abs(array) < _LARGEST))
     if len(bad):
         raise DataError(
             problem(
-                f"finite {what}",
-                f"{len(bad)} NaN or infinite value(s), the first in row {bad[0][0]}",
+                f"finite {what}, below {_LARGEST:g} in size",
+                f"{len(bad)} NaN, infinite or larger value(s), the first in row {bad[0][0]}",
                 "Leave those rows out: a missing observation needs no placeholder.",
             )
         )

@@ -91,6 +91,10 @@ class Likelihood(eqx.Module):
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> Float[Array, ""]:
         """log E_q[p(y | f)]."""
+        if self.latents == 1 and self.log_concave:
+            return quadrature.log_integral(
+                lambda f: self.log_density(y, f[None]), mean[0], covariance[0, 0]
+            )
         f, weights = quadrature.spread(mean, covariance)
         return jax.nn.logsumexp(jax.vmap(self.log_density, (None, 0))(y, f), b=weights)
 
@@ -107,4 +111,5 @@ class Likelihood(eqx.Module):
 
     def valid(self, y: Float[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:
         """Which observations this family can have produced."""
-        return np.asarray(self.support(y)) & np.isfinite(y)
+        finite = np.isfinite(y)
+        return finite & np.asarray(self.support(np.where(finite, y, 0.0)))

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
@@ -36,9 +37,10 @@ class Bernoulli(Likelihood):
         return np.array([link(rate)]), np.ones(1)
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        if self.link == "logit":
-            return super().log_density(y, f)
-        return log_ndtr((2 * y - 1) * f[0])  # its own form: the logits of a far Φ(f) overflow
+        # In closed form: a distribution's logits overflow for a far Φ(f), and its derivative at
+        # logits of exactly zero is not the one-half it should be.
+        log_probability = log_ndtr if self.link == "probit" else jax.nn.log_sigmoid
+        return log_probability((2 * y - 1) * f[0])
 
     def log_predictive(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]

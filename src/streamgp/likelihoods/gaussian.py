@@ -8,6 +8,8 @@ from jaxtyping import Array, Float
 from streamgp.likelihoods.base import Likelihood
 from streamgp.parameters import Parameter, positive
 
+_TINY = 1e-100
+
 
 class Gaussian(Likelihood):
     """y = f + noise; `noise` is its standard deviation, in the units of y."""
@@ -28,8 +30,8 @@ class Gaussian(Likelihood):
         if not len(y):
             return np.zeros(1), np.ones(1)
         offset, scale = np.mean(y), np.std(y)
-        if scale <= 1e-12 * abs(offset):  # one sample, or a constant: nothing to go by but size
-            scale = abs(offset) or 1.0
+        if scale <= max(1e-12 * abs(offset), _TINY):  # one sample, or a constant: go by its size
+            scale = abs(offset) if abs(offset) > _TINY else 1.0
         return np.array([offset]), np.array([scale])
 
     def expected_log_density(
