@@ -20,11 +20,12 @@ def gather(data: Any, y: Any, channels: Mapping[str, Likelihood], width: int | N
     for name in [name for name in channels if name in named]:
         where = f"channel {name!r}"
         raw_x, raw_y = _pair(named[name], where)
+        if _is_empty(raw_x) and _is_empty(raw_y):
+            continue
         x = arrays.inputs(raw_x, width, where)
         values = arrays.observations(raw_y, len(x), where)
         _check_support(values, channels[name], where)
-        if len(x):
-            parts[name], width = (x, values), x.shape[1]
+        parts[name], width = (x, values), x.shape[1]
     if not parts:
         raise DataError(
             problem("at least one observation", "an empty batch", "Skip empty batches.")
@@ -63,6 +64,10 @@ def _pair(value: Any, where: str) -> tuple[Any, Any]:
             problem(f"a pair (x, y) for {where}", type(value).__name__, "Pass inputs and values.")
         )
     return value[0], value[1]
+
+
+def _is_empty(values: Any) -> bool:
+    return hasattr(values, "__len__") and len(values) == 0
 
 
 def _check_support(y: Float[np.ndarray, " N"], likelihood: Likelihood, where: str) -> None:

@@ -16,6 +16,7 @@ from tinygp.kernels import Kernel
 from streamgp import setup
 from streamgp.data import Batch, arrays, pack, row_bucket
 from streamgp.errors import ConfigurationError, DataError, NumericalError, problem
+from streamgp.generative import Generative
 from streamgp.inducing import Adaptive, Strategy, View, place
 from streamgp.inference.carry import Carry, Projection
 from streamgp.intake import Parts, gather
@@ -139,7 +140,12 @@ class ContinualGP:
         before = self._setup.introduce(before, parts, self._seen)
         index = {name: i for i, name in enumerate(self.channels)}
         batch = pack([(index[name], x, y) for name, (x, y) in parts.items()])
-        after, info = self._fold(before, batch, np.concatenate([x for x, _ in parts.values()]))
+        x = np.concatenate([x for x, _ in parts.values()])
+        start = before.model
+        known = np.concatenate([x[:0], *_points(before)])
+        if len(known) and not setup.spread_of(known).any():  # so far all came from one place
+            start = self._setup.rescaled(start, np.concatenate([known, x]), parts)
+        after, info = self._fold(before, batch, x, start)
         report = self._report(parts, before, after, info, time.perf_counter() - begin)
         self._state, self._updates = after, self._updates + 1
         for name, count in report.observations.items():
@@ -147,6 +153,7 @@ class ContinualGP:
         _log.info("%s", report)
         return report
 
+    @double_precision
     def add_channel(
         self, name: str, likelihood: Likelihood, *, weights: Parameter | None = None
     ) -> None:
@@ -158,9 +165,11 @@ class ContinualGP:
         self._state = self._setup.add(self._state, name, likelihood, weights)
         self._seen[name] = 0
 
-    def _fold(self, before: State, batch: Batch, x: Float[np.ndarray, "N P"]) -> tuple[State, Info]:
+    def _fold(
+        self, before: State, batch: Batch, x: Float[np.ndarray, "N P"], start: Generative
+    ) -> tuple[State, Info]:
         """Place points, learn, and look whether the learned kernels want more points."""
-        kept, start = _points(before), before.model
+        kept = _points(before)
         points: tuple | None = None
         scores = None  # of the rows before anything was learned from them
         for _ in range(_PLACEMENTS):

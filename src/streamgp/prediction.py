@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpyro.distributions import constraints
 
+from streamgp.data import arrays
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Categorical, Gaussian, Likelihood
 from streamgp.likelihoods.quadrature import root, spread
@@ -106,7 +107,12 @@ class Prediction:
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
         """log p(y) of one observation an input."""
-        values = np.broadcast_to(np.asarray(y, float), (len(self),))
+        values = arrays.numbers(y, "observations of the prediction")
+        if values.ndim and values.shape != (len(self),):
+            raise DataError(
+                problem(f"one value, or {len(self)}", f"shape {values.shape}", "Give one an input.")
+            )
+        values = np.broadcast_to(values, (len(self),))
         invalid = ~self.likelihood.valid(values)
         if invalid.any():
             raise DataError(

@@ -65,14 +65,8 @@ class Setup:
     def initial(self, learner: Learner, parts: Mapping[str, tuple]) -> State:
         """The state before any data, on the scale of the first batch."""
         x = np.concatenate([x for x, _ in parts.values()])
-        spread = np.std(x, axis=0)
-        spread = np.where(spread > 0, spread, 1.0)
-        variance = None
-        if self._plain:
-            ((name, (_, y)),) = parts.items()
-            variance = float(self.channels[name].location(y)[1][0] ** 2)
         model = Generative(
-            kernels=tuple(kernels.start(k, spread, variance) for k in self._kernels),
+            kernels=self._started(x, parts),
             channels=tuple(
                 self._channel(i, name, likelihood, np.zeros(0))
                 for i, (name, likelihood) in enumerate(self.channels.items())
@@ -82,6 +76,22 @@ class Setup:
         )
         empty = tuple(np.zeros((0, x.shape[1])) for _ in range(sum(self._draws)))
         return learner.init(_arrays(model), inducing(empty))
+
+    def rescaled(
+        self, model: Generative, x: Float[np.ndarray, "N P"], parts: Mapping
+    ) -> Generative:
+        """The model with kernels started anew, once inputs have a spread to start from."""
+        return eqx.tree_at(lambda m: m.kernels, model, _arrays(self._started(x, parts)))
+
+    def _started(self, x: Float[np.ndarray, "N P"], parts: Mapping) -> tuple[Kernel, ...]:
+        variance = None
+        if self._plain:
+            ((name, (_, y)),) = parts.items()
+            variance = float(self.channels[name].location(y)[1][0] ** 2)
+        spread = spread_of(x)
+        return tuple(
+            kernels.start(k, np.where(spread > 0, spread, 1.0), variance) for k in self._kernels
+        )
 
     def introduce(self, state: State, parts: Mapping[str, tuple], seen: dict[str, int]) -> State:
         """Channels with their first data take their scale from it. No site depends on it yet."""
@@ -153,6 +163,13 @@ def _arrays(tree: PyTree) -> PyTree:
     return jax.tree.map(
         lambda leaf: jnp.asarray(leaf, float) if eqx.is_inexact_array_like(leaf) else leaf, tree
     )
+
+
+def spread_of(x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " P"]:
+    """Standard deviation of each column; zero where it is nothing but rounding."""
+    spread = np.std(x, axis=0)
+    rounding = 8 * np.finfo(float).eps * np.max(np.abs(x), axis=0)
+    return np.where(spread > rounding, spread, 0.0)
 
 
 # -- inducing points ---------------------------------------------------------------------------

