@@ -74,7 +74,7 @@ class Learner(eqx.Module):
     learning: VEM | None = VEM()
     carry: Carry = Projection()
     factorised: bool = eqx.field(static=True, default=False)
-    e_rounds: int = eqx.field(static=True, default=30)
+    e_rounds: int = eqx.field(static=True, default=100)
     e_tolerance: float = eqx.field(static=True, default=1e-4)
 
     def init(self, model: Generative, inducing: Inducing) -> State:
