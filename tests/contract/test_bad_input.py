@@ -287,6 +287,17 @@ def test_a_stream_may_begin_with_one_sample(scale):
     assert np.sqrt(np.mean((prediction.mean - np.sin(between)) ** 2)) < 0.1
 
 
+def test_a_stream_may_begin_with_rounding_noise():
+    """sin(π) is 1e-16 in floating point: no scale for y."""
+    t = np.random.default_rng(0).permutation(np.linspace(0, 6, 24))
+    model = learned([np.pi], [np.sin(np.pi)])
+    for part in np.split(t, 3):
+        model.update(part, np.sin(part))
+    prediction = model.predict(t)
+    assert_sound(prediction)
+    assert np.sqrt(np.mean((prediction.mean - np.sin(t)) ** 2)) < 0.1
+
+
 def test_columns_of_different_scales():
     t = np.random.default_rng(1).uniform(-1, 1, size=(8, 2))
     y = np.sin(2 * t[:, 0]) + t[:, 1]
