@@ -31,7 +31,7 @@ class Gaussian(Likelihood):
             return np.zeros(1), np.ones(1)
         offset, scale = np.mean(y), np.std(y)
         if scale <= max(1e-12 * abs(offset), _TINY):  # one sample, or a constant: go by its size
-            scale = abs(offset) if abs(offset) > _TINY else 1.0
+            scale = abs(offset) if abs(offset) > 1e-12 else 1.0
         return np.array([offset]), np.array([scale])
 
     def expected_log_density(
