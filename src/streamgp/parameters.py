@@ -89,11 +89,6 @@ def split(tree: PyTree) -> tuple[PyTree, PyTree]:
     return eqx.partition(tree, eqx.is_inexact_array, is_leaf=_is_frozen)
 
 
-def freeze(tree: PyTree) -> PyTree:
-    """The same values, none of them trainable."""
-    return paramax.non_trainable(tree)
-
-
 def log_prior(tree: PyTree) -> Float[Array, ""]:
     """Sum of the log priors of every parameter in the tree, up to a constant."""
 
