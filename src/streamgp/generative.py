@@ -71,6 +71,20 @@ class Generative(eqx.Module):
         weights = [pad(c.scale[:, None] * c.weights) for c in self.channels]
         return jnp.stack(weights), jnp.stack([pad(c.offset) for c in self.channels])
 
+    def latent_precision(self, batch: Batch) -> Float[Array, "Q N"]:
+        """How precisely each row observes each latent function, judged at the channels' offsets.
+
+        Exact for Gaussian channels, where it is w²/noise²; the right order for the others.
+        """
+        weights, offsets = self.loadings()
+        mean = offsets[batch.channel]
+        zeros = jnp.zeros((*mean.shape, mean.shape[-1]))
+        _, precision = self.per_row(
+            lambda likelihood, *row: likelihood.curvature(*row), batch, mean, zeros
+        )
+        w = weights[batch.channel]
+        return jnp.einsum("njq,njk,nkq->qn", w, precision, w)
+
     def per_row(
         self,
         method: Callable[..., PyTree],

@@ -79,7 +79,8 @@ def test_any_move_keeps_the_site_positive_and_variances_below_the_prior(rule, fa
 
 def test_points_in_empty_slots_leave_every_number_as_it_was():
     learner, state = learned()
-    more = setup.inducing([np.concatenate([p, MORE])[:, None] for p in (OLD, OLD + 0.1)])
+    sets = [np.concatenate([points, MORE]) for points in (OLD, OLD + 0.1)]
+    more = build.inducing(*sets, slots=16)
     assert setup.extends([OLD, OLD], [np.concatenate([OLD, MORE]), OLD])
     extended = setup.extended(state, more)
     np.testing.assert_array_equal(extended.site.precision, state.site.precision)

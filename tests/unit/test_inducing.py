@@ -14,7 +14,7 @@ NONE = np.zeros((0, 1))
 
 
 def view(points, x, update=1, latents=1):
-    return View((points,) * latents, x, (KERNEL,) * latents, update)
+    return View((points,) * latents, x, (KERNEL,) * latents, update, np.ones((latents, len(x))))
 
 
 def residual_share(z, x):
@@ -31,10 +31,18 @@ def test_every_input_is_explained_to_the_tolerance(tolerance):
     assert residual_share(points[:-1], x).max() > tolerance
 
 
+def test_nothing_is_left_open_that_small_noise_would_show():
+    x = np.linspace(0, 3, 50)[:, None]
+    precise = view(NONE, x)._replace(precision=np.full((1, 50), 1e4))
+    (points,) = place(sgp.Adaptive(), precise)
+    assert residual_share(points, x).max() <= 1e-5 * (1 + 1e-6)
+    assert residual_share(place(sgp.Adaptive(), view(NONE, x))[0], x).max() > 1e-5
+
+
 def test_greedy_takes_the_least_explained_input_first():
     x = np.random.default_rng(1).uniform(0, 10, (60, 1))
     start = np.array([[5.0]])
-    chosen = greedy(KERNEL, start, x, tolerance=1e-3, limit=10)
+    chosen = greedy(KERNEL, start, x, open_share=np.full(60, 1e-3), limit=10)
     have = start
     for index in chosen[:5]:
         assert residual_share(have, x)[index] >= residual_share(have, x).max() - 1e-9
@@ -74,7 +82,7 @@ def test_growing_follows_its_rule_over_the_explored_domain():
     (points,) = place(strategy, view(np.array([[-1.0]]), np.array([[4.0]]), update=2))
     np.testing.assert_allclose(points[:, 0], np.linspace(-1, 4, 6))
     x = np.random.default_rng(0).uniform(size=(20, 2))
-    (grid,) = place(strategy, View((np.zeros((0, 2)),), x, (KERNEL,), 1))
+    (grid,) = place(strategy, View((np.zeros((0, 2)),), x, (KERNEL,), 1, np.ones((1, len(x)))))
     assert grid.shape == (9, 2)
     scattered = sgp.Growing(lambda t: 5, layout="random")
     (one,), (two,) = (place(scattered, view(NONE, X10, update=t)) for t in (1, 2))

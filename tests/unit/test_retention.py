@@ -10,11 +10,16 @@ import streamgp as sgp
 
 
 def test_streaming_stays_at_the_level_of_the_exact_gp():
-    data = toys.streaming(seed=1, rows=1000)
-    model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Growing(lambda t: 3 * t))
-    outcome = toys.stream_through(model, data)
-    assert outcome.final - toys.exact_nlpd(data) < 0.02
-    assert outcome.oldest_now - outcome.oldest_first < 0.02
+    # The mean of a few seeds: the first batch has some thirty test points.
+    above, forgotten = [], []
+    for seed in range(4):
+        data = toys.streaming(seed, rows=1000)
+        model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Growing(lambda t: 3 * t))
+        outcome = toys.stream_through(model, data)
+        above.append(outcome.final - toys.exact_nlpd(data))
+        forgotten.append(outcome.oldest_now - outcome.oldest_first)
+    assert np.mean(above) < 0.02
+    assert np.mean(forgotten) < 0.02
 
 
 def test_asynchronous_channels_reach_the_offline_model():

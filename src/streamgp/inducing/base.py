@@ -13,14 +13,16 @@ from streamgp.errors import ConfigurationError, problem
 class View(NamedTuple):
     """The inducing points so far, the inputs that just came, and the kernels as they are now.
 
-    Everything is in the user's units. `points[q]` and `kernels[q]` belong to latent function q;
-    `update` counts from one.
+    Everything is in the user's units. `points[q]`, `kernels[q]` and `precision[q]` belong to latent
+    function q; `update` counts from one. `precision[q][n]` is how precisely row n observes the
+    latent function: the cost in nats of leaving variance open there is half their product.
     """
 
     points: tuple[Float[np.ndarray, "_ P"], ...]
     x: Float[np.ndarray, "N P"]
     kernels: tuple[Kernel, ...]
     update: int
+    precision: Float[np.ndarray, "Q N"]
 
     def explored(self) -> tuple[Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
         """The corners of the box that the points and the new inputs span."""
