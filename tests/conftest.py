@@ -2,10 +2,16 @@
 
 import jax
 import pytest
-from jaxtyping import install_import_hook
+from jaxtyping import config, install_import_hook
 
 with install_import_hook("streamgp", "beartype.beartype"):
     import streamgp  # noqa: F401
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """As users run it: wrong types reach the library's own checks."""
+    monkeypatch.setattr(config, "jaxtyping_disable", True)
 
 
 @pytest.fixture(autouse=True)

@@ -44,6 +44,14 @@ def _named(data: Any, y: Any, channels: Mapping[str, Likelihood]) -> Mapping[str
                     "Add it first with `add_channel`, or check the name.",
                 )
             )
+        if y is not None:
+            raise DataError(
+                problem(
+                    "a dictionary {name: (x, y)} alone",
+                    "a dictionary and y",
+                    "Put each channel's observations into its pair.",
+                )
+            )
         return data
     if len(channels) > 1:
         raise DataError(

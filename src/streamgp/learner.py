@@ -30,7 +30,7 @@ from streamgp.inference.conditioning import (
     marginals,
     project,
 )
-from streamgp.inference.estep import Fit, blank_fit, e_step, exact_sites, fit_rows
+from streamgp.inference.estep import Fit, blank_fit, e_step, exact_sites, first_sites, fit_rows
 from streamgp.inference.memory import Memory
 from streamgp.inference.mstep import maximise
 from streamgp.inference.sites import RowSites, Site, empty
@@ -160,10 +160,9 @@ class Learner(eqx.Module):
         return eqx.combine(jax.lax.fori_loop(0, rounds + 1, alternate, dynamic), static)
 
     def _begin(self, start: Generative, past: "_Past", batch: Batch) -> "_Learned":
-        """Nothing learned yet: no row has a site."""
-        count, latents, blocks = len(batch.y), start.most_latents, len(past.state.site.linear)
-        rows = RowSites(jnp.zeros((count, latents, blocks)), jnp.zeros((count, latents, latents)))
+        """Nothing learned yet: rows have the sites that their likelihoods begin with."""
         setting = self._setting(start, past, batch)
+        rows = first_sites(setting.model, batch, setting.features, setting.carried)
         fit = blank_fit(setting.model, batch, setting.features, setting.carried, rows)
         return _Learned(start, fit, jnp.asarray(0), jnp.asarray(0))
 
@@ -202,8 +201,15 @@ class Learner(eqx.Module):
         """
         fit = self._fit(wrapped, past, batch, rows)
         remembered = past.state.memory.value(wrapped, past.state.model)
-        total = fit.bound + log_prior(wrapped) + remembered
+        total = fit.bound + self._log_prior(wrapped, past, batch) + remembered
         return total / jnp.maximum(jnp.sum(batch.mask), 1)
+
+    def _log_prior(self, wrapped: Generative, past: "_Past", batch: Batch) -> Float[Array, ""]:
+        """The priors, but of channels without data: those stay as they started."""
+        heard = memory.heard(past.state.memory, wrapped)
+        heard = heard.at[batch.channel].add(batch.mask)
+        priors = jnp.stack([log_prior(channel) for channel in wrapped.channels])
+        return log_prior(wrapped.kernels) + jnp.sum(jnp.where(heard > 0, priors, 0.0))
 
     def _remember(self, wrapped: Generative, past: "_Past", batch: Batch, fit: Fit) -> Memory:
         """How the batch's expected log-density depends on the hyperparameters, q(u) fixed."""

@@ -76,7 +76,7 @@ class ContinualGP:
         carry: Carry = Projection(),  # noqa: B008 (frozen)
         seed: int = 0,
     ):
-        named = {"y": channels} if isinstance(channels, Likelihood) else dict(channels)
+        named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         self._setup = setup.Setup(named, latents, mixing or {}, seed)
         self._strategy = inducing
         self._learner = Learner(learning, carry, factorised)
@@ -237,7 +237,7 @@ class ContinualGP:
         if channel is None and len(self.channels) > 1:
             return {name: self.predict(x, name) for name in self.channels}
         name = self.channels[0] if channel is None else channel
-        if name not in self._seen:
+        if not isinstance(name, str) or name not in self._seen:
             raise DataError(
                 problem(f"a channel among {list(self.channels)}", repr(name), "Check the name.")
             )

@@ -15,6 +15,8 @@ import paramax
 from jaxtyping import Array, Float, PyTree
 from paramax import NonTrainable
 
+from streamgp.errors import ConfigurationError, problem
+
 
 class Positive(paramax.AbstractUnwrappable[Array]):
     """A positive number, moved in log space, with a log-normal prior around `centre`.
@@ -77,7 +79,13 @@ def fixed(value: Any) -> NonTrainable:
 def positive(value: Parameter | None, default: Any) -> Parameter:
     """What the user gave (a number, or a parameter node as it is), else the default."""
     chosen = default if value is None else value
-    return chosen if isinstance(chosen, paramax.AbstractUnwrappable) else Positive(chosen)
+    wrapped = isinstance(chosen, paramax.AbstractUnwrappable)
+    numbers = np.asarray(paramax.unwrap(chosen))
+    if not (numbers.dtype.kind in "iuf" and np.all(np.isfinite(numbers) & (numbers > 0))):
+        raise ConfigurationError(
+            problem("a positive number", str(numbers), "It stands for a scale or a variance.")
+        )
+    return chosen if wrapped else Positive(chosen)
 
 
 def _is_frozen(node: Any) -> bool:

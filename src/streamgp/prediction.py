@@ -130,6 +130,8 @@ class Prediction:
     @double_precision
     def sample(self, count: int = 1, *, seed: int = 0) -> np.ndarray:
         """Independent draws of a new observation at each input, (count, N)."""
+        if not (isinstance(count, int | np.integer) and count >= 1):
+            raise DataError(problem("a count of at least 1", repr(count), "Ask for one draw."))
         key_f, key_y = jax.random.split(jax.random.key(seed))
         mean, covariance = self._moments_of_f()
         noise = jax.random.normal(key_f, (count, *mean.shape))
@@ -181,5 +183,5 @@ def _quantile(
 
 
 def _check_probability(level: float) -> None:
-    if not 0 < level < 1:
+    if not (isinstance(level, int | float | np.floating) and 0 < level < 1):
         raise DataError(problem("a probability between 0 and 1", repr(level), "Use 0.95 for 95%."))

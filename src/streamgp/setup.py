@@ -39,23 +39,31 @@ class Setup:
         if not self.channels:
             raise ConfigurationError(problem("at least one channel", "none", "Name one."))
         for name, likelihood in self.channels.items():
-            if not isinstance(likelihood, Likelihood):
-                raise ConfigurationError(
-                    problem(
-                        f"a likelihood for channel {name!r}",
-                        type(likelihood).__name__,
-                        "Pass an instance, such as `Gaussian()`.",
-                    )
-                )
+            _check_channel(name, likelihood)
         parameters = sum(likelihood.latents for likelihood in self.channels.values())
         if self.latents is None:
             self.latents = min(parameters, _MOST_DEFAULT_LATENTS)
         entries = [kernels.RBF()] * self.latents if isinstance(self.latents, int) else self.latents
         pairs = [entry if isinstance(entry, tuple) else (entry, 1) for entry in entries]
+        for kernel, _ in pairs:
+            if not isinstance(kernel, Kernel):
+                raise ConfigurationError(
+                    problem("kernels for the latents", repr(kernel), "Pass instances: `RBF()`.")
+                )
         if not pairs:
             raise ConfigurationError(problem("at least one latent function", "none", "Add one."))
         self._kernels = tuple(kernel for kernel, _ in pairs)
         self._draws = tuple(int(draws) for _, draws in pairs)
+        for name in self.mixing:
+            if name not in self.channels:
+                raise ConfigurationError(
+                    problem(
+                        f"mixing weights of channels among {list(self.channels)}",
+                        repr(name),
+                        "Check the name.",
+                    )
+                )
+            self._check_weights(name, self.channels[name], self.mixing[name])
         # One channel with one latent parameter on one latent function: its weight is one and the
         # kernel's variance is learned. Otherwise kernels have unit variance and weights do it.
         self._plain = parameters == 1 and sum(self._draws) == 1 and not self.mixing
@@ -110,7 +118,9 @@ class Setup:
         weights: Parameter | None,
     ) -> State | None:
         """A further channel, with no memory yet."""
+        _check_channel(name, likelihood)
         if weights is not None:
+            self._check_weights(name, likelihood, weights)
             self.mixing = {**self.mixing, name: weights}
         self.channels[name] = likelihood
         if state is None:
@@ -122,6 +132,18 @@ class Setup:
         more = memory.as_vector(model).size - len(state.memory.gradient)
         widened = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, more)), state.memory)
         return State(model, state.inducing, state.site, widened)
+
+    def _check_weights(self, name: str, likelihood: Likelihood, weights: Parameter) -> None:
+        shape = np.shape(paramax.unwrap(weights))
+        wanted = (likelihood.latents, sum(self._draws))
+        if shape != wanted:
+            raise ConfigurationError(
+                problem(
+                    f"mixing weights of channel {name!r} of shape {wanted}",
+                    f"shape {shape}",
+                    "Give a row a latent parameter and a column a latent function.",
+                )
+            )
 
     def _channel(
         self,
@@ -156,6 +178,17 @@ class Setup:
         weights = 0.2 * generator.normal(size=(count, latents))
         weights[np.arange(count), (before + np.arange(count)) % latents] += 0.8
         return weights
+
+
+def _check_channel(name: str, likelihood: Any) -> None:
+    if not isinstance(likelihood, Likelihood):
+        raise ConfigurationError(
+            problem(
+                f"a likelihood for channel {name!r}",
+                repr(likelihood),
+                "Pass an instance, such as `Gaussian()`.",
+            )
+        )
 
 
 def _arrays(tree: PyTree) -> PyTree:

@@ -195,6 +195,65 @@ def test_channel_that_exists(trained):
         trained.add_channel("real", sgp.Poisson())
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_wrong_new_channel(trained):
+    with refused(trained, "a likelihood for channel 'new'", "Poisson"):
+        trained.add_channel("new", sgp.Poisson)
+    with refused(trained, "mixing weights of channel 'new' of shape (1, 3)", "(2, 2)"):
+        trained.add_channel("new", sgp.Poisson(), weights=np.ones((2, 2)))
+
+
+def test_a_dictionary_and_y(trained):
+    with refused(trained, "alone", "a dictionary and y"):
+        trained.update(GOOD, X)
+
+
+def test_masked_values(trained):
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    with refused(trained, "as numbers", "masked"):
+        trained.update({"real": ([0.0, 1.0], masked)})
+
+
+WRONG_SETTINGS = {
+    "link": lambda: sgp.Bernoulli(link="x"),
+    "classes": lambda: sgp.Categorical(1),
+    "tolerance": lambda: sgp.Adaptive(tolerance=2.0),
+    "noise": lambda: sgp.ContinualGP(sgp.Gaussian(noise=-1.0)).update(X, X),
+    "lengthscale": lambda: sgp.ContinualGP(
+        sgp.Gaussian(), latents=[sgp.RBF(lengthscale=-1.0)]
+    ).update(X, X),
+    "class of a likelihood": lambda: sgp.ContinualGP(sgp.Gaussian),
+    "class of a kernel": lambda: sgp.ContinualGP(sgp.Gaussian(), latents=[sgp.RBF]),
+    "NaN points": lambda: sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Fixed([0.0, NAN])).update(
+        X, X
+    ),
+    "weights of nobody": lambda: sgp.ContinualGP(FAMILIES, mixing={"speed": np.ones((1, 3))}),
+    "weights' shape": lambda: sgp.ContinualGP(FAMILIES, mixing={"real": np.ones((2, 3))}),
+    "no channel": lambda: sgp.ContinualGP({}),
+}
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("setting", WRONG_SETTINGS)
+def test_wrong_settings(setting):
+    with pytest.raises(sgp.ConfigurationError, match=r"(?s)^expected .+; got .+\. .+"):
+        WRONG_SETTINGS[setting]()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("ask", ["quantile", "interval", "sample", "channel"])
+def test_wrong_questions(trained, ask):
+    prediction = trained.predict(X, "real")
+    questions = {
+        "quantile": lambda: prediction.quantile("a"),
+        "interval": lambda: prediction.interval(None),
+        "sample": lambda: prediction.sample(-1),
+        "channel": lambda: trained.predict(X, ["real"]),
+    }
+    with pytest.raises(sgp.DataError, match=r"(?s)^expected .+; got .+\. .+"):
+        questions[ask]()
+
+
 # -- odd input -----------------------------------------------------------------------------------
 
 

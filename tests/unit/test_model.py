@@ -120,6 +120,17 @@ def test_the_callers_precision_is_left_alone():
         assert jnp.zeros(()).dtype == jnp.float32
 
 
+def test_a_silent_channel_keeps_the_prior():
+    x = np.linspace(0, 6, 50)
+    model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Poisson()}, latents=2)
+    model.update({"a": (x, np.sin(x))})
+    weights = model.hyperparameters["channels"]["b"]["weights"]
+    for _ in range(3):
+        model.update({"a": (x, np.sin(x))})
+    np.testing.assert_array_equal(model.hyperparameters["channels"]["b"]["weights"], weights)
+    assert np.sum(weights**2) > 0.3
+
+
 def test_one_trace_a_bucket_over_two_hundred_ragged_batches(monkeypatch):
     traced = []
 

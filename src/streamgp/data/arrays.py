@@ -55,6 +55,8 @@ def observations(y: Any, rows: int, where: str) -> Float[np.ndarray, " N"]:
 def numbers(values: Any, what: str) -> np.ndarray:
     """Anything that holds numbers, as floats."""
     try:
+        if np.ma.is_masked(values):
+            raise TypeError("with masked values")
         array = np.asarray(values)
         if array.dtype.kind not in "biufO":
             first = array.ravel()[0] if array.size else None

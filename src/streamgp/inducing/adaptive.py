@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Float, Int
 from tinygp.kernels import Kernel
 
 from streamgp.data import inducing_bucket, row_bucket
+from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.base import View
 from streamgp.linalg import NUGGET, cholesky, gram, solve_lower
-
 
 _LOSS = 0.05  # nats that a row may lose to the variance its inducing points leave open
 _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apart by rounding only
@@ -24,9 +24,9 @@ class Adaptive:
 
     An input becomes an inducing point while the share of its prior variance that the points
     leave open exceeds `tolerance` (or less, where noise is so small that this would show), the
-    worst input first. M so follows the explored domain: old ground adds nothing. Each latent function has points of its own, as many as its lengthscale
-    needs, at most `budget`. When the budget binds, the old points and the new inputs compete for
-    it by the same rule.
+    worst input first. M so follows the explored domain: old ground adds nothing. Each latent
+    function has points of its own, as many as its lengthscale needs, at most `budget`. When the
+    budget binds, the old points and the new inputs compete for it by the same rule.
     """
 
     tolerance: float = 1e-3
@@ -36,9 +36,12 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         if not (0 < self.tolerance < 1 and self.budget >= 1):
-            raise ValueError(
-                "expected a tolerance between 0 and 1 and a budget of at least 1; "
-                f"got tolerance={self.tolerance}, budget={self.budget}."
+            raise ConfigurationError(
+                problem(
+                    "a tolerance between 0 and 1 and a budget of at least 1",
+                    f"tolerance={self.tolerance}, budget={self.budget}",
+                    "The defaults, 1e-3 and 256, suit most streams.",
+                )
             )
 
     def __call__(self, view: View) -> list[Float[np.ndarray, "_ P"]]:

@@ -41,6 +41,10 @@ def place(strategy: Strategy, view: View) -> tuple[Float[np.ndarray, "_ P"], ...
     answer = strategy(view)
     sets = list(answer) if isinstance(answer, list | tuple) else [answer] * len(view.kernels)
     arrays = [np.asarray(points, float) for points in sets]
+    if not all(np.isfinite(points).all() for points in arrays):
+        raise ConfigurationError(
+            problem("finite inducing points", "NaN or infinite ones", "Check the strategy.")
+        )
     width = view.x.shape[1]
     shapes = [points.shape for points in arrays]
     if len(sets) != len(view.kernels) or any(

@@ -95,6 +95,19 @@ def natural_step(
     return RowSites(jnp.stack(columns, axis=-1), precision)
 
 
+def first_sites(model: Generative, batch: Batch, features: Features, carried: Site) -> RowSites:
+    """The sites that rows begin with, by what carried and conjugate sites say of them."""
+    blocks = len(carried.linear)
+    none = RowSites(jnp.zeros((*features.offset.shape, blocks)), jnp.zeros_like(features.slack))
+    exact = exact_sites(model, batch, features, none)
+    before = marginals(condition(carried + aggregate(exact, features)), features)
+    gradient, precision = model.per_row(
+        lambda likelihood, *row: likelihood.first_site(*row), batch, before.mean, before.covariance
+    )
+    pull = jnp.einsum("njk,nkg->njg", precision, before.block_means)
+    return RowSites(pull + gradient[..., None] / blocks, precision)
+
+
 def exact_sites(model: Generative, batch: Batch, features: Features, held: RowSites) -> RowSites:
     """`held`, with the sites of conjugate channels made exact for the model's parameters.
 

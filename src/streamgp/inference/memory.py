@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import paramax
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import block_diag
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from streamgp.data import Batch
 from streamgp.generative import Generative
@@ -58,6 +58,21 @@ def blank(model: Generative) -> Memory:
 def as_vector(model: Generative) -> Float[Array, " T"]:
     """The trainable hyperparameters as one vector: kernels first, then channel by channel."""
     return ravel_pytree(split(model)[0])[0]
+
+
+def heard(memory: Memory, model: Generative) -> Float[Array, " D"]:
+    """How much the past said of each channel's parameters; zero for a channel without data."""
+    diagonal, sums, begin = jnp.diag(memory.precision), [], trainable_size(model.kernels)
+    for channel in model.channels:
+        end = begin + trainable_size(channel)
+        sums.append(jnp.sum(diagonal[begin:end]))
+        begin = end
+    return jnp.stack(sums)
+
+
+def trainable_size(part: PyTree) -> int:
+    """How many trainable numbers a part of the model has."""
+    return sum(leaf.size for leaf in jax.tree.leaves(split(part)[0]))
 
 
 def expand_kernels(expected: Callable[[Generative], Float[Array, ""]], model: Generative) -> Memory:

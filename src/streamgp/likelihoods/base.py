@@ -87,6 +87,12 @@ class Likelihood(eqx.Module):
             precision = positive_part(precision)
         return weights @ gradients, precision
 
+    def first_site(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        """Where the E step's rounds begin: gradient at `mean`, and precision. None by default."""
+        return jnp.zeros_like(mean), jnp.zeros_like(covariance)
+
     def log_predictive(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> Float[Array, ""]:

@@ -11,6 +11,7 @@ from jax.scipy.special import log_ndtr
 from jaxtyping import Array, Float
 from scipy import special
 
+from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Likelihood
 
 
@@ -23,7 +24,9 @@ class Bernoulli(Likelihood):
 
     def __check_init__(self) -> None:
         if self.link not in ("logit", "probit"):
-            raise ValueError(f"expected link 'logit' or 'probit'; got {self.link!r}.")
+            raise ConfigurationError(
+                problem("link 'logit' or 'probit'", repr(self.link), "Choose one of them.")
+            )
 
     def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
         logits = f[..., 0]

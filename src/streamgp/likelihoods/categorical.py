@@ -7,6 +7,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
+from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.quadrature import spread
 
@@ -19,8 +20,10 @@ class Categorical(Likelihood):
     log_concave = True
 
     def __check_init__(self) -> None:
-        if self.classes < 2:
-            raise ValueError(f"expected at least 2 classes; got {self.classes}.")
+        if not (isinstance(self.classes, int) and self.classes >= 2):
+            raise ConfigurationError(
+                problem("at least 2 classes", repr(self.classes), "Count every class there can be.")
+            )
 
     @property
     def latents(self) -> int:

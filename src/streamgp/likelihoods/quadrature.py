@@ -85,7 +85,8 @@ def log_integral(
     points, weights = nodes(1)
     at_nodes = jax.vmap(integrand)(mode + width * points[:, 0])
     terms = at_nodes + 0.5 * points[:, 0] ** 2 + np.log(weights)
-    return jax.nn.logsumexp(terms) + jnp.log(width) - 0.5 * jnp.log(variance)
+    total = jax.nn.logsumexp(terms) + jnp.log(width) - 0.5 * jnp.log(variance)
+    return jnp.where(jnp.isnan(total), -jnp.inf, total)  # so far off that the mode overflows
 
 
 def root(covariance: Float[Array, "*b J J"]) -> Float[Array, "*b J J"]:
