@@ -1,6 +1,7 @@
 """Continual multi-task Gaussian processes."""
 
 from streamgp.errors import ConfigurationError, DataError, NumericalError, StreamGPError
+from streamgp.forgetting import Forgetting
 from streamgp.inducing import Adaptive, Fixed, Growing, View
 from streamgp.inference.carry import Marginals, Projection
 from streamgp.kernels import (
@@ -13,7 +14,22 @@ from streamgp.kernels import (
     RationalQuadratic,
 )
 from streamgp.learner import VEM, Learner, State
-from streamgp.likelihoods import Bernoulli, Categorical, Gaussian, Likelihood, Poisson
+from streamgp.likelihoods import (
+    Bernoulli,
+    Beta,
+    Binomial,
+    Categorical,
+    Exponential,
+    Gamma,
+    Gaussian,
+    HeteroscedasticGaussian,
+    Likelihood,
+    LogNormal,
+    NegativeBinomial,
+    Ordinal,
+    Poisson,
+    StudentT,
+)
 from streamgp.model import ContinualGP
 from streamgp.parameters import fixed
 from streamgp.prediction import Prediction
@@ -26,21 +42,30 @@ __all__ = [
     "VEM",
     "Adaptive",
     "Bernoulli",
+    "Beta",
+    "Binomial",
     "Categorical",
     "ConfigurationError",
     "ContinualGP",
     "DataError",
+    "Exponential",
     "Fixed",
+    "Forgetting",
+    "Gamma",
     "Gaussian",
     "Growing",
+    "HeteroscedasticGaussian",
     "Learner",
     "Likelihood",
     "Linear",
+    "LogNormal",
     "Marginals",
     "Matern12",
     "Matern32",
     "Matern52",
+    "NegativeBinomial",
     "NumericalError",
+    "Ordinal",
     "Periodic",
     "Poisson",
     "Prediction",
@@ -48,6 +73,7 @@ __all__ = [
     "RationalQuadratic",
     "State",
     "StreamGPError",
+    "StudentT",
     "UpdateReport",
     "View",
     "fixed",

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from streamgp.data import arrays
+from streamgp.data import Rows, arrays
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Likelihood
 
@@ -31,6 +31,44 @@ def gather(data: Any, y: Any, channels: Mapping[str, Likelihood], width: int | N
             problem("at least one observation", "an empty batch", "Skip empty batches.")
         )
     return parts
+
+
+def gather_rows(
+    x: Any, y: Any, channel: Any, channels: Mapping[str, Likelihood], width: int | None
+) -> Rows:
+    """Samples in the order given, each of the channel that its name says."""
+    names = list(channels)
+    if channel is None and len(names) > 1:
+        raise DataError(
+            problem(
+                "the channel of each sample, as the model has several",
+                "none",
+                f"Pass `channel=` names among {names}.",
+            )
+        )
+    inputs = arrays.inputs(x, width, "the samples")
+    values = arrays.observations(y, len(inputs), "the samples")
+    if not len(values):
+        raise DataError(problem("at least one sample", "none", "Skip empty streams."))
+    index = np.zeros(len(values), int) if channel is None else _indices(channel, names, len(values))
+    for i in np.unique(index):
+        _check_support(values[index == i], channels[names[i]], f"channel {names[i]!r}")
+    return Rows(inputs, values, index)
+
+
+def _indices(channel: Any, names: list[str], rows: int) -> Int[np.ndarray, " N"]:
+    given = np.broadcast_to(np.asarray(channel, str), (rows,)) if np.ndim(channel) == 0 else None
+    given = np.asarray(channel, str) if given is None else given
+    unknown = sorted(set(given.tolist()) - set(names))
+    if unknown or given.shape != (rows,):
+        raise DataError(
+            problem(
+                f"{rows} channel names among {names}",
+                f"{unknown[0]!r}" if unknown else f"shape {given.shape}",
+                "Give one name a sample, or one for all.",
+            )
+        )
+    return np.asarray([names.index(name) for name in given.tolist()])
 
 
 def _named(data: Any, y: Any, channels: Mapping[str, Likelihood]) -> Mapping[str, Any]:

@@ -31,6 +31,7 @@ from streamgp.inference.conditioning import (
     project,
 )
 from streamgp.inference.estep import Fit, blank_fit, e_step, exact_sites, first_sites, fit_rows
+from streamgp.inference.filtering import filter_rows
 from streamgp.inference.memory import Memory
 from streamgp.inference.mstep import maximise
 from streamgp.inference.sites import RowSites, Site, empty
@@ -38,16 +39,35 @@ from streamgp.linalg import solve_lower
 from streamgp.mixing import Features, mix
 from streamgp.parameters import log_prior, split
 
+_ORDINARY_BATCH = 100
+
 
 class VEM(eqx.Module):
     """Variational EM: how hyperparameters are learned at every update.
 
     `rounds` alternations of E and M step (one is enough when every channel is conjugate: the
     bound is then collapsed), each M step of at most `evaluations` of the bound and its gradient.
+    Updates learn hyperparameters once `every` observations have come since they last did, sooner
+    while there are few: a larger batch always does, a stream of single samples now and then.
     """
 
     rounds: int = eqx.field(static=True, default=2)
     evaluations: int = eqx.field(static=True, default=40)
+    every: int = eqx.field(static=True, default=100)
+
+    def is_due(self, seen: int, learned_at: int) -> bool:
+        """Whether `seen` observations call for an M step, the last one having been at so many.
+
+        One every `every` observations; early on, whenever there are half as many more.
+        """
+        return seen >= learned_at + self._pause(learned_at)
+
+    def until_due(self, seen: int, learned_at: int) -> int:
+        """How many more observations make the next M step due; at least one."""
+        return max(learned_at + self._pause(learned_at) - seen, 1)
+
+    def _pause(self, learned_at: int) -> int:
+        return max(min(self.every, learned_at // 2), 1)
 
 
 class State(eqx.Module):
@@ -57,6 +77,7 @@ class State(eqx.Module):
     inducing: Inducing
     site: Site  # whitened by the prior under `model` at `inducing`
     memory: Memory  # of how past data depend on the hyperparameters
+    count: Float[Array, ""]  # observations it stands for, faded ones in part
 
 
 class Info(NamedTuple):
@@ -81,28 +102,61 @@ class Learner(eqx.Module):
         """The state before any data."""
         latents, slots = inducing.mask.shape
         blocks, size = (latents, slots) if self.factorised else (1, latents * slots)
-        return State(model, inducing, empty(blocks, size), memory.blank(model))
+        return State(model, inducing, empty(blocks, size), memory.blank(model), jnp.zeros(()))
 
     def move(self, state: State, inducing: Inducing) -> State:
         """The same knowledge at other inducing points, by the learner's rule of carrying."""
         model = paramax.unwrap(state.model)
         site = self.carry(model, state.inducing, state.site, inducing)
-        return State(state.model, inducing, site, state.memory)
+        return State(state.model, inducing, site, state.memory, state.count)
+
+    def tempered(self, state: State, share: Float[Array, ""] | float) -> State:
+        """The state with that share of all it was told: the prior's part is untouched."""
+        told = (state.site, state.memory, state.count)
+        return State(state.model, state.inducing, *jax.tree.map(lambda leaf: share * leaf, told))
 
     def step(
-        self, state: State, batch: Batch, start: Generative | None = None
+        self, state: State, batch: Batch, start: Generative | None = None, *, learn: bool = True
     ) -> tuple[State, Info]:
-        """Fold a batch in. `start` are hyperparameters to begin from, if not the state's own."""
-        before = self._log_predictive(state, batch)
+        """Fold a batch in; with `learn`, and a rule of learning, hyperparameters as well.
+
+        `start` are hyperparameters to begin from, if not the state's own. A batch whose rows are
+        all padding learns hyperparameters from what is carried.
+        """
+        before = self.log_predictive(state, batch)
         past = _Past(state, factorise(paramax.unwrap(state.model), state.inducing))
-        learned = self._learn(past, batch, start or state.model)
+        rule = self.learning if learn else None
+        learned = self._learn(past, batch, start or state.model, rule)
         fit, remembered = learned.fit, state.memory
         if self.learning is not None:
             remembered = remembered.recentred(learned.model, state.model)
-            remembered += self._remember(learned.model, past, batch, fit)
+            remembered += self._remember(learned.model, past, batch, fit, kernels=learn)
         bound = fit.bound - condition(state.site).log_evidence
         info = Info(bound, before, learned.e_rounds, learned.m_evaluations)
-        return State(learned.model, state.inducing, fit.site, remembered), info
+        count = state.count + jnp.sum(batch.mask)
+        return State(learned.model, state.inducing, fit.site, remembered, count), info
+
+    def filter(self, state: State, batch: Batch) -> tuple[State, Float[Array, " N"]]:
+        """Fold the rows of a batch in one by one, in order, at fixed hyperparameters.
+
+        The state is that of as many steps of one row each; beside it, the log predictive density
+        of each row before it was learned. For joint sites only.
+        """
+        model = paramax.unwrap(state.model)
+        chol = factorise(model, state.inducing)
+        done = filter_rows(
+            model, state.inducing, chol, state.site, batch,
+            rounds=self.e_rounds, tolerance=self.e_tolerance,
+        )  # fmt: skip
+        scores = _scores(model, batch, done.before.mean, done.before.covariance)
+        remembered = state.memory
+        if self.learning is not None:
+            remembered += memory.joined(
+                memory.blank(state.model.kernels),
+                memory.expand_channels(state.model, batch, done.rows, done.after, done.latent),
+            )
+        count = state.count + jnp.sum(batch.mask)
+        return State(state.model, state.inducing, done.site, remembered, count), scores
 
     def condition(self, state: State) -> Posterior:
         """q(v), for repeated predictions."""
@@ -121,13 +175,12 @@ class Learner(eqx.Module):
         at_rows = marginals(self.condition(state), rows)
         return at_rows.mean, at_rows.covariance
 
-    # -- the parts of a step -------------------------------------------------------------------
-
-    def _log_predictive(self, state: State, batch: Batch) -> Float[Array, " N"]:
+    def log_predictive(self, state: State, batch: Batch) -> Float[Array, " N"]:
+        """log p(y) of each row, nothing learned; zero for padding."""
         mean, covariance = self.predict(state, batch.x, batch.channel)
-        return paramax.unwrap(state.model).per_row(
-            lambda likelihood, *row: likelihood.log_predictive(*row), batch, mean, covariance
-        )
+        return _scores(paramax.unwrap(state.model), batch, mean, covariance)
+
+    # -- the parts of a step -------------------------------------------------------------------
 
     def _setting(self, wrapped: Generative, past: "_Past", batch: Batch) -> "_Setting":
         model = paramax.unwrap(wrapped)
@@ -136,24 +189,26 @@ class Learner(eqx.Module):
         rows = features(model, inducing, chol, batch.x, batch.channel, factorised=self.factorised)
         return _Setting(model, rows, rewhitened(past.state.site, past.chol, chol))
 
-    def _learn(self, past: "_Past", batch: Batch, start: Generative) -> "_Learned":
+    def _learn(
+        self, past: "_Past", batch: Batch, start: Generative, rule: VEM | None
+    ) -> "_Learned":
         """Alternate E and M steps, ending with an E step.
 
         Each stands in the program once. A collapsed bound needs no E step: its sites are exact.
         """
         begin = self._begin(start, past, batch)
         if start.conjugate and not self.factorised:
-            learned = begin if self.learning is None else self._m(begin, past, batch)
+            learned = begin if rule is None else self._m(begin, past, batch, rule)
             return learned._replace(fit=self._fit(learned.model, past, batch, begin.fit.rows))
-        if self.learning is None:
+        if rule is None:
             return self._e(begin, past, batch)
-        rounds, (dynamic, static) = self.learning.rounds, eqx.partition(begin, eqx.is_array)
+        rounds, (dynamic, static) = rule.rounds, eqx.partition(begin, eqx.is_array)
 
         def alternate(index: Int[Array, ""], loop: PyTree) -> PyTree:
             fitted = self._e(eqx.combine(loop, static), past, batch)
             return jax.lax.cond(
                 index < rounds,
-                lambda: eqx.filter(self._m(fitted, past, batch), eqx.is_array),
+                lambda: eqx.filter(self._m(fitted, past, batch, rule), eqx.is_array),
                 lambda: eqx.filter(fitted, eqx.is_array),
             )
 
@@ -180,13 +235,12 @@ class Learner(eqx.Module):
         )  # fmt: skip
         return now._replace(fit=fit, e_rounds=now.e_rounds + more)
 
-    def _m(self, now: "_Learned", past: "_Past", batch: Batch) -> "_Learned":
-        assert self.learning is not None
+    def _m(self, now: "_Learned", past: "_Past", batch: Batch, rule: VEM) -> "_Learned":
         trainable, rest = split(now.model)
         best, more = maximise(
             lambda point: self._objective(eqx.combine(point, rest), past, batch, now.fit.rows),
             trainable,
-            evaluations=self.learning.evaluations,
+            evaluations=rule.evaluations,
         )
         model = eqx.combine(best, rest)
         return now._replace(model=model, m_evaluations=now.m_evaluations + more)
@@ -202,7 +256,9 @@ class Learner(eqx.Module):
         fit = self._fit(wrapped, past, batch, rows)
         remembered = past.state.memory.value(wrapped, past.state.model)
         total = fit.bound + self._log_prior(wrapped, past, batch) + remembered
-        return total / jnp.maximum(jnp.sum(batch.mask), 1)
+        # A small batch borrows from the past the size that makes the objective of order one.
+        past_size = jnp.clip(past.state.count, 1, _ORDINARY_BATCH)
+        return total / jnp.maximum(jnp.sum(batch.mask), past_size)
 
     def _log_prior(self, wrapped: Generative, past: "_Past", batch: Batch) -> Float[Array, ""]:
         """The priors, but of channels without data: those stay as they started."""
@@ -211,8 +267,13 @@ class Learner(eqx.Module):
         priors = jnp.stack([log_prior(channel) for channel in wrapped.channels])
         return log_prior(wrapped.kernels) + jnp.sum(jnp.where(heard > 0, priors, 0.0))
 
-    def _remember(self, wrapped: Generative, past: "_Past", batch: Batch, fit: Fit) -> Memory:
-        """How the batch's expected log-density depends on the hyperparameters, q(u) fixed."""
+    def _remember(
+        self, wrapped: Generative, past: "_Past", batch: Batch, fit: Fit, *, kernels: bool
+    ) -> Memory:
+        """How the batch's expected log-density depends on the hyperparameters, q(u) fixed.
+
+        Of the `kernels` it is worth its cost only when a whole batch is learned from.
+        """
         inducing, learned = past.state.inducing, paramax.unwrap(wrapped)
         whitener = factorise(learned, inducing)
 
@@ -229,9 +290,17 @@ class Learner(eqx.Module):
         projected = project(learned, inducing, whitener, batch.x)
         latent = marginals(fit.posterior, latent_features(*projected, factorised=self.factorised))
         return memory.joined(
-            memory.expand_kernels(expected, wrapped),
+            memory.expand_kernels(expected, wrapped) if kernels else memory.blank(wrapped.kernels),
             memory.expand_channels(wrapped, batch, fit.rows, fit.marginals, latent),
         )
+
+
+def _scores(
+    model: Generative, batch: Batch, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
+) -> Float[Array, " N"]:
+    return model.per_row(
+        lambda likelihood, *row: likelihood.log_predictive(*row), batch, mean, covariance
+    )
 
 
 class _Past(NamedTuple):

@@ -6,16 +6,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from numpyro.distributions import constraints
 
 from streamgp.data import arrays
 from streamgp.errors import DataError, problem
-from streamgp.likelihoods import Categorical, Gaussian, Likelihood
+from streamgp.likelihoods import Categorical, Gaussian, Likelihood, Ordinal
 from streamgp.likelihoods.quadrature import root, spread
 from streamgp.precision import double_precision
 
 _BISECTIONS = 80
+_DOUBLINGS = 200
 
 
 class Prediction:
@@ -71,12 +72,12 @@ class Prediction:
     @property
     def probabilities(self) -> Float[np.ndarray, "N K"]:
         """The probability of each class, for channels that have classes."""
-        if isinstance(self.likelihood, Categorical):
+        if isinstance(self.likelihood, Categorical | Ordinal):
             return self.mean
         if self.likelihood.support is not constraints.boolean:
             raise DataError(
                 problem(
-                    "a channel with classes (Bernoulli, Categorical)",
+                    "a channel with classes (Bernoulli, Categorical, Ordinal)",
                     type(self.likelihood).__name__,
                     "Use `mean`, `interval` or `quantile` for this channel.",
                 )
@@ -102,7 +103,8 @@ class Prediction:
             )
         if isinstance(self.likelihood, Gaussian):
             return self.mean + self.std * float(jax.scipy.special.ndtri(level))
-        return np.asarray(_quantile(self.likelihood, *self._moments_of_f(), jnp.asarray(level)))
+        values = np.asarray(_quantile(self.likelihood, *self._moments_of_f(), jnp.asarray(level)))
+        return np.floor(values + 1e-6) if self.likelihood.support.is_discrete else values
 
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
@@ -163,23 +165,36 @@ def _quantile(
     covariance: Float[Array, "N J J"],
     level: Float[Array, ""],
 ) -> Float[Array, " N"]:
-    """Bisection on the predictive distribution function, a mixture over quadrature nodes."""
-    f, weights = spread(mean, covariance, even=True)
-
-    def below(y: Float[Array, " N"]) -> Float[Array, " N"]:
-        return jnp.asarray(weights) @ likelihood.cdf(jnp.broadcast_to(y, f.shape[:-1]), f)
-
+    """Bisection on the predictive distribution function."""
     centre, variance = _moments(likelihood, mean, covariance)
-    reach = jnp.sqrt(variance / jnp.minimum(level, 1 - level)) + 1.0  # Chebyshev (Cantelli)
+    if centre.ndim > 1:  # of the classes' indicators
+        centre, variance = jnp.zeros((2, len(mean)))
+    finite = jnp.isfinite(centre + variance)  # not every family has both
+    centre = jnp.where(finite, centre, 0.0)
+    # Chebyshev (Cantelli), where there is a variance to go by; then doubled while that is short.
+    reach = 1.0 + jnp.where(finite, jnp.sqrt(variance / jnp.minimum(level, 1 - level)), 0.0)
+
+    def enough(y: Float[Array, " N"]) -> Bool[Array, " N"]:
+        below = jax.vmap(likelihood.predictive_cdf)(y, mean, covariance)
+        return jnp.where(jnp.isnan(below), y > centre, below >= level)  # NaN: out of the support
+
+    def widen(bracket: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        low, high, _, tries = bracket
+        short_below, short_above = enough(low), ~enough(high)
+        low = jnp.where(short_below, centre - 2 * (centre - low), low)
+        high = jnp.where(short_above, centre + 2 * (high - centre), high)
+        return low, high, jnp.any(short_below | short_above), tries + 1
 
     def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
         middle = 0.5 * (low + high)
-        enough = below(middle) >= level
-        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+        is_enough = enough(middle)
+        return jnp.where(is_enough, low, middle), jnp.where(is_enough, middle, high)
 
-    _, high = jax.lax.fori_loop(0, _BISECTIONS, halve, (centre - reach, centre + reach))
-    return jnp.floor(high + 1e-6) if likelihood.support.is_discrete else high
+    begin = (centre - reach, centre + reach, jnp.asarray(True), jnp.asarray(0))
+    low, high, _, _ = jax.lax.while_loop(lambda b: b[2] & (b[3] < _DOUBLINGS), widen, begin)
+    _, high = jax.lax.fori_loop(0, _BISECTIONS, halve, (low, high))
+    return high
 
 
 def _check_probability(level: float) -> None:

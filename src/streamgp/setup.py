@@ -70,11 +70,12 @@ class Setup:
 
     # -- states --------------------------------------------------------------------------------
 
-    def initial(self, learner: Learner, parts: Mapping[str, tuple]) -> State:
+    def initial(
+        self, learner: Learner, x: Float[np.ndarray, "N P"], first: Mapping[str, np.ndarray]
+    ) -> State:
         """The state before any data, on the scale of the first batch."""
-        x = np.concatenate([x for x, _ in parts.values()])
         model = Generative(
-            kernels=self._started(x, parts),
+            kernels=self._started(x, next(iter(first.values()))),
             channels=tuple(
                 self._channel(i, name, likelihood, np.zeros(0))
                 for i, (name, likelihood) in enumerate(self.channels.items())
@@ -86,27 +87,29 @@ class Setup:
         return learner.init(_arrays(model), inducing(empty))
 
     def rescaled(
-        self, model: Generative, x: Float[np.ndarray, "N P"], parts: Mapping
+        self, model: Generative, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]
     ) -> Generative:
         """The model with kernels started anew, once inputs have a spread to start from."""
-        return eqx.tree_at(lambda m: m.kernels, model, _arrays(self._started(x, parts)))
+        return eqx.tree_at(lambda m: m.kernels, model, _arrays(self._started(x, y)))
 
-    def _started(self, x: Float[np.ndarray, "N P"], parts: Mapping) -> tuple[Kernel, ...]:
+    def _started(
+        self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]
+    ) -> tuple[Kernel, ...]:
         variance = None
         if self._plain:
-            ((name, (_, y)),) = parts.items()
-            variance = float(self.channels[name].location(y)[1][0] ** 2)
+            (likelihood,) = self.channels.values()
+            variance = float(likelihood.location(y)[1][0] ** 2)
         spread = spread_of(x)
         return tuple(
             kernels.start(k, np.where(spread > 0, spread, 1.0), variance) for k in self._kernels
         )
 
-    def introduce(self, state: State, parts: Mapping[str, tuple], seen: dict[str, int]) -> State:
+    def introduce(self, state: State, first: Mapping[str, np.ndarray]) -> State:
         """Channels with their first data take their scale from it. No site depends on it yet."""
         channels = list(state.model.channels)
         for index, (name, likelihood) in enumerate(self.channels.items()):
-            if name in parts and not seen[name]:
-                channels[index] = self._channel(index, name, likelihood, parts[name][1])
+            if name in first:
+                channels[index] = self._channel(index, name, likelihood, first[name])
         model = eqx.tree_at(lambda m: m.channels, state.model, _arrays(tuple(channels)))
         return eqx.tree_at(lambda s: s.model, state, model)
 
@@ -131,7 +134,7 @@ class Setup:
         model = eqx.tree_at(lambda m: m.channels, state.model, channels)
         more = memory.as_vector(model).size - len(state.memory.gradient)
         widened = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, more)), state.memory)
-        return State(model, state.inducing, state.site, widened)
+        return State(model, state.inducing, state.site, widened, state.count)
 
     def _check_weights(self, name: str, likelihood: Likelihood, weights: Parameter) -> None:
         shape = np.shape(paramax.unwrap(weights))
@@ -236,7 +239,7 @@ def extended(state: State, new: Inducing) -> State:
     precision = _widen(state.site.precision.reshape(shape), room, axes)
     blocks, size = (1, latents * room) if joint else (latents, room)
     site = Site(linear.reshape(blocks, size), precision.reshape(blocks, size, size))
-    return State(state.model, new, site, state.memory)
+    return State(state.model, new, site, state.memory, state.count)
 
 
 def _widen(array: jnp.ndarray, size: int, axes: tuple[int, ...]) -> jnp.ndarray:

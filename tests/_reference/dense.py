@@ -52,3 +52,12 @@ def kl(mean_q, cov_q, mean_p, cov_p):
     trace = np.trace(np.linalg.solve(cov_p, cov_q))
     log_dets = np.linalg.slogdet(cov_p)[1] - np.linalg.slogdet(cov_q)[1]
     return 0.5 * (trace + difference @ np.linalg.solve(cov_p, difference) - len(mean_q) + log_dets)
+
+
+def block_diagonal(blocks):
+    """A stack of square matrices along the diagonal of one."""
+    count, size, _ = blocks.shape
+    whole = np.zeros((count * size, count * size))
+    for i, block in enumerate(blocks):
+        whole[i * size : (i + 1) * size, i * size : (i + 1) * size] = block
+    return whole

@@ -8,8 +8,8 @@ import pytest
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp import model as model_module
-from streamgp.data import row_bucket
+from streamgp import updating
+from streamgp.data import pack, row_bucket
 from streamgp.learner import Learner
 
 X = np.linspace(0, 6, 40)
@@ -60,10 +60,10 @@ def test_a_new_channel_predicts_its_prior_and_then_learns(two_channels):
 def test_an_update_that_breaks_off_leaves_the_model_as_it_was(two_channels, monkeypatch):
     state, seen = two_channels.state, two_channels.observations
 
-    def interrupted(*args):
+    def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(model_module, "_step", interrupted)
+    monkeypatch.setattr(updating, "_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         two_channels.update({"a": (X, np.cos(X))})
     assert two_channels.state is state
@@ -72,13 +72,13 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(two_channels, monk
 
 def test_numbers_that_are_not_finite_are_refused(two_channels, monkeypatch):
     state = two_channels.state
-    real = model_module._step
+    real = updating._step
 
-    def broken(*args):
-        after, info = real(*args)
+    def broken(*args, **kwargs):
+        after, info = real(*args, **kwargs)
         return eqx.tree_at(lambda s: s.site.linear, after, jnp.nan * after.site.linear), info
 
-    monkeypatch.setattr(model_module, "_step", broken)
+    monkeypatch.setattr(updating, "_step", broken)
     with pytest.raises(sgp.NumericalError, match="as it was"):
         two_channels.update({"a": (X, np.cos(X))})
     assert two_channels.state is state
@@ -134,11 +134,11 @@ def test_a_silent_channel_keeps_the_prior():
 def test_one_trace_a_bucket_over_two_hundred_ragged_batches(monkeypatch):
     traced = []
 
-    def counted(learner, state, batch, start):
+    def counted(learner, state, batch, start, *, learn):
         traced.append((batch.y.shape[0], state.inducing.mask.shape[1]))  # runs once a trace
-        return Learner.step(learner, state, batch, start)
+        return Learner.step(learner, state, batch, start, learn=learn)
 
-    monkeypatch.setattr(model_module, "_step", eqx.filter_jit(counted))
+    monkeypatch.setattr(updating, "_step", eqx.filter_jit(counted))
     generator = np.random.default_rng(0)
     model = sgp.ContinualGP(
         {"a": sgp.Gaussian(), "b": sgp.Gaussian()},
@@ -170,7 +170,7 @@ def test_the_core_maps_over_models():
         )
         states.append(learner.init(model, z))
         y = np.sin(X[:16]) + 0.1 * generator.normal(size=16)
-        batches.append(model_module.pack([(0, X[:16, None], y)]))
+        batches.append(pack([(0, X[:16, None], y)]))
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
     together, _ = eqx.filter_jit(eqx.filter_vmap(learner.step))(
         stacked, jax.tree.map(lambda *leaves: jnp.stack(leaves), *batches)

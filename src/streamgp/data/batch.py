@@ -1,6 +1,7 @@
-"""Batch: the observations of one update, flat, padded and masked."""
+"""Rows as they came, and the padded, masked batch that compiled programs take."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,6 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from streamgp.data.buckets import row_bucket
+
+_ANY_FAMILYS_VALUE = 0.5  # finite log-densities in every family; only ever seen by padding
 
 
 class Batch(eqx.Module):
@@ -19,18 +22,56 @@ class Batch(eqx.Module):
     mask: Bool[Array, " N"]
 
 
+class Rows(NamedTuple):
+    """Observations in the order in which they came, each with the index of its channel."""
+
+    x: Float[np.ndarray, "N P"]
+    y: Float[np.ndarray, " N"]
+    channel: Int[np.ndarray, " N"]
+
+    @property
+    def size(self) -> int:
+        return len(self.y)
+
+    def take(self, which: slice | np.ndarray) -> "Rows":
+        return Rows(self.x[which], self.y[which], self.channel[which])
+
+    def pack(self) -> Batch:
+        """Padded to the next bucket. Padding repeats a row: always legal values."""
+        padded = row_bucket(self.size)
+        rows = np.minimum(np.arange(padded), self.size - 1)
+        return Batch(
+            x=jnp.asarray(self.x[rows]),
+            y=jnp.asarray(self.y[rows]),
+            channel=jnp.asarray(self.channel[rows]),
+            mask=jnp.asarray(np.arange(padded) < self.size),
+        )
+
+
 def pack(
     parts: Sequence[tuple[int, Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]],
 ) -> Batch:
     """One padded batch from (channel index, inputs, observations)."""
-    x = np.concatenate([part[1] for part in parts])
-    y = np.concatenate([part[2] for part in parts])
-    channel = np.concatenate([np.full(len(part[2]), part[0]) for part in parts])
-    size = row_bucket(len(y))
-    rows = np.minimum(np.arange(size), len(y) - 1)  # padding repeats a row: always legal values
+    return join(parts).pack()
+
+
+def join(
+    parts: Sequence[tuple[int, Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]],
+) -> Rows:
+    """Rows of several channels, one channel after the other."""
+    return Rows(
+        np.concatenate([x for _, x, _ in parts]),
+        np.concatenate([y for _, _, y in parts]),
+        np.concatenate([np.full(len(y), index) for index, _, y in parts]),
+    )
+
+
+def blank_batch(width: int) -> Batch:
+    """A batch of padding only, for inputs of that many columns."""
+    size = row_bucket(1)
     return Batch(
-        x=jnp.asarray(x[rows]),
-        y=jnp.asarray(y[rows]),
-        channel=jnp.asarray(channel[rows]),
-        mask=jnp.arange(size) < len(y),
+        x=jnp.zeros((size, width)),
+        y=jnp.full(size, _ANY_FAMILYS_VALUE),
+        channel=jnp.zeros(size, int),
+        mask=jnp.zeros(size, bool),
     )

@@ -1,6 +1,8 @@
 """Points where the model could not otherwise know: greedy conditional variance."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -26,11 +28,13 @@ class Adaptive:
     leave open exceeds `tolerance` (or less, where noise is so small that this would show), the
     worst input first. M so follows the explored domain: old ground adds nothing. Each latent
     function has points of its own, as many as its lengthscale needs, at most `budget`. When the
-    budget binds, the old points and the new inputs compete for it by the same rule.
+    budget is passed, the points whose loss changes the posterior least are dropped once the batch
+    has been learned; `drop`, a function (state, budget) → which slots to keep, is another rule.
     """
 
     tolerance: float = 1e-3
     budget: int = 256
+    drop: Callable[[Any, int], Bool[np.ndarray, "Q M"]] | None = None
 
     follows_kernels = True  # a learned kernel may want more points for the same inputs
 
@@ -45,70 +49,57 @@ class Adaptive:
             )
 
     def __call__(self, view: View) -> list[Float[np.ndarray, "_ P"]]:
-        return [
-            self._for_one(points, view.x, kernel, precision)
-            for points, kernel, precision in zip(
-                view.points, view.kernels, view.precision, strict=True
-            )
-        ]
+        sets = []
+        for points, kernel, precision in zip(
+            view.points, view.kernels, view.precision, strict=True
+        ):
+            # Beyond the budget there is room for some, until the batch has been learned.
+            room = max(self.budget - len(points), (self.budget + 1) // 2)
+            chosen = greedy(kernel, points, view.x, precision, tolerance=self.tolerance, limit=room)
+            sets.append(np.concatenate([points, view.x[chosen]]))
+        return sets
 
-    def _for_one(
+    def settled(
         self,
-        points: Float[np.ndarray, "M P"],
-        x: Float[np.ndarray, "N P"],
-        kernel: Kernel,
-        precision: Float[np.ndarray, " N"],
-    ) -> Float[np.ndarray, "R P"]:
-        room = self.budget - len(points) + 1  # one more than fits tells that the budget binds
-        open_share = self._open_share(kernel, x, precision)
-        chosen = greedy(kernel, points, x, open_share=open_share, limit=room)
-        if len(points) + len(chosen) <= self.budget:
-            return np.concatenate([points, x[chosen]])
-        everything = np.concatenate([points, x])
-        none = np.zeros((0, x.shape[1]))
-        evenly = np.full(len(everything), self.tolerance)
-        best = greedy(kernel, none, everything, open_share=evenly, limit=self.budget)
-        return everything[np.sort(best)]
-
-    def _open_share(
-        self, kernel: Kernel, x: Float[np.ndarray, "N P"], precision: Float[np.ndarray, " N"]
-    ) -> Float[np.ndarray, " N"]:
-        """The share of prior variance that may stay open at each input."""
-        cost = 0.5 * precision * np.asarray(_prior(kernel, jnp.asarray(x)))
-        return np.maximum(np.minimum(self.tolerance, _LOSS / np.maximum(cost, 1e-300)), _FINEST)
+        kernels: Sequence[Kernel],
+        points: Float[Array, "Q M P"],
+        mask: Bool[Array, "Q M"],
+        x: Float[Array, "N P"],
+        precision: Float[Array, "Q N"],
+    ) -> Bool[Array, " N"]:
+        """Which inputs would not become inducing points, were each to come alone."""
+        settled = jnp.ones(len(x), bool)
+        for q, kernel in enumerate(kernels):
+            prior, explained = _explained(kernel, points[q], mask[q], x)
+            left = prior - jnp.sum(explained**2, axis=0)
+            settled &= left <= _allowed(prior, precision[q], self.tolerance)
+        return settled
 
 
 def greedy(
     kernel: Kernel,
     points: Float[np.ndarray, "M P"],
     candidates: Float[np.ndarray, "N P"],
+    precision: Float[np.ndarray, " N"],
     *,
-    open_share: Float[np.ndarray, " N"],
+    tolerance: float,
     limit: int,
 ) -> Int[np.ndarray, " R"]:
-    """Indices of candidates to add, by pivoted Cholesky on top of `points`, at most `limit`.
-
-    Until no candidate has more of its prior variance open than its `open_share` of it.
-    """
+    """Indices of candidates to add, by pivoted Cholesky on top of `points`, at most `limit`."""
     slots, rows = inducing_bucket(len(points)), row_bucket(len(candidates))
-    z = np.pad(points, [(0, slots - len(points)), (0, 0)])
     padded = np.minimum(np.arange(rows), len(candidates) - 1)
     order, count = _pivots(
         kernel,
-        jnp.asarray(z),
+        jnp.asarray(np.pad(points, [(0, slots - len(points)), (0, 0)])),
         jnp.arange(slots) < len(points),
         jnp.asarray(candidates[padded]),
         jnp.arange(rows) < len(candidates),
-        jnp.asarray(open_share[padded]),
+        jnp.asarray(precision[padded]),
+        jnp.asarray(tolerance),
         jnp.asarray(limit),
         inducing_bucket(min(limit, rows)),
     )
     return np.asarray(order)[: int(count)]
-
-
-@eqx.filter_jit
-def _prior(kernel: Kernel, x: Float[Array, "N P"]) -> Float[Array, " N"]:
-    return kernel(x)
 
 
 @eqx.filter_jit
@@ -118,28 +109,23 @@ def _pivots(
     mask: Bool[Array, " M"],
     x: Float[Array, "N P"],
     valid: Bool[Array, " N"],
-    open_share: Float[Array, " N"],
+    precision: Float[Array, " N"],
+    tolerance: Float[Array, ""],
     limit: Int[Array, ""],
     capacity: int,
 ) -> tuple[Int[Array, " R"], Int[Array, ""]]:
-    prior = kernel(x)
-    cross = jnp.where(mask[:, None], kernel(z, x), 0.0)
-    explained = solve_lower(cholesky(gram(kernel, z, mask)), cross)
+    prior, explained = _explained(kernel, z, mask, x)
+    allowed = _allowed(prior, precision, tolerance)
     rows = jnp.concatenate([explained, jnp.zeros((capacity, len(x)))])
     residual = jnp.where(valid, prior - jnp.sum(explained**2, axis=0), 0.0)
 
-    allowed = open_share * jnp.maximum(prior, 1e-300)
-
-    def excess(residual: Float[Array, " N"]) -> Float[Array, " N"]:
-        return residual / allowed
-
     def wanted(loop: tuple) -> Bool[Array, ""]:
         _, residual, _, count = loop
-        return (count < jnp.minimum(limit, capacity)) & (jnp.max(excess(residual)) > 1.0)
+        return (count < jnp.minimum(limit, capacity)) & jnp.any(residual > allowed)
 
     def add(loop: tuple) -> tuple:
         rows, residual, order, count = loop
-        best = jnp.argmax(excess(residual))
+        best = jnp.argmax(residual / allowed)
         pivot = residual[best] + NUGGET * prior[best]
         covariance = jax.vmap(kernel.evaluate, (None, 0))(x[best], x) - rows[:, best] @ rows
         row = covariance / jnp.sqrt(pivot)
@@ -149,3 +135,21 @@ def _pivots(
     begin = (rows, residual, jnp.zeros(capacity, int), jnp.asarray(0))
     _, _, order, count = jax.lax.while_loop(wanted, add, begin)
     return order, count
+
+
+def _explained(
+    kernel: Kernel, z: Float[Array, "M P"], mask: Bool[Array, " M"], x: Float[Array, "N P"]
+) -> tuple[Float[Array, " N"], Float[Array, "M N"]]:
+    """The prior variance at each input, and the rows whose squares the points explain of it."""
+    cross = jnp.where(mask[:, None], kernel(z, x), 0.0)
+    return kernel(x), solve_lower(cholesky(gram(kernel, z, mask)), cross)
+
+
+def _allowed(
+    prior: Float[Array, " N"],
+    precision: Float[Array, " N"],
+    tolerance: float | Float[Array, ""],
+) -> Float[Array, " N"]:
+    """The variance that may stay open at each input."""
+    unseen = 2 * _LOSS / jnp.maximum(precision, 1e-300)
+    return jnp.maximum(jnp.minimum(tolerance * prior, unseen), _FINEST * prior) + 1e-300

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Bool, Float
+from tinygp.kernels import Kernel
 
 from streamgp.inducing.base import View
 
@@ -18,6 +20,17 @@ class Fixed:
 
     def __call__(self, view: View) -> Float[np.ndarray, "M P"] | list[Float[np.ndarray, "_ P"]]:
         return self.points
+
+    def settled(
+        self,
+        kernels: Sequence[Kernel],
+        points: Float[Array, "Q M P"],
+        mask: Bool[Array, "Q M"],
+        x: Float[Array, "N P"],
+        precision: Float[Array, "Q N"],
+    ) -> Bool[Array, " N"]:
+        """No input changes anything, once the points are there."""
+        return jnp.broadcast_to(jnp.any(mask), len(x))
 
     def __repr__(self) -> str:
         sets = self.points if isinstance(self.points, list) else [self.points]

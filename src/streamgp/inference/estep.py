@@ -95,17 +95,21 @@ def natural_step(
     return RowSites(jnp.stack(columns, axis=-1), precision)
 
 
+def no_sites(features: Features) -> RowSites:
+    """Rows that have said nothing yet."""
+    blocks = features.design.shape[2]
+    return RowSites(jnp.zeros((*features.offset.shape, blocks)), jnp.zeros_like(features.slack))
+
+
 def first_sites(model: Generative, batch: Batch, features: Features, carried: Site) -> RowSites:
     """The sites that rows begin with, by what carried and conjugate sites say of them."""
-    blocks = len(carried.linear)
-    none = RowSites(jnp.zeros((*features.offset.shape, blocks)), jnp.zeros_like(features.slack))
-    exact = exact_sites(model, batch, features, none)
+    exact = exact_sites(model, batch, features, no_sites(features))
     before = marginals(condition(carried + aggregate(exact, features)), features)
     gradient, precision = model.per_row(
         lambda likelihood, *row: likelihood.first_site(*row), batch, before.mean, before.covariance
     )
     pull = jnp.einsum("njk,nkg->njg", precision, before.block_means)
-    return RowSites(pull + gradient[..., None] / blocks, precision)
+    return RowSites(pull + gradient[..., None] / pull.shape[-1], precision)
 
 
 def exact_sites(model: Generative, batch: Batch, features: Features, held: RowSites) -> RowSites:

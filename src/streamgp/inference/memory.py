@@ -49,9 +49,9 @@ class Memory(eqx.Module):
         return Memory(self.gradient + other.gradient, self.precision + other.precision)
 
 
-def blank(model: Generative) -> Memory:
-    """The memory of no data."""
-    size = as_vector(model).size
+def blank(part: PyTree) -> Memory:
+    """The memory of no data, for a model or a part of one."""
+    size = trainable_size(part)
     return Memory(jnp.zeros(size), jnp.zeros((size, size)))
 
 

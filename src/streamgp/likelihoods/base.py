@@ -18,6 +18,11 @@ from numpyro.distributions import Distribution
 from streamgp.likelihoods import quadrature
 from streamgp.linalg import positive_part
 
+_FAR = 5.0  # in log units
+
+
+_SUPPORTS: dict[Any, Any] = {}  # by structure: building a distribution takes milliseconds
+
 
 class Likelihood(eqx.Module):
     """p(y | f) for one channel, f its J latent parameters.
@@ -54,9 +59,12 @@ class Likelihood(eqx.Module):
 
     @property
     def support(self) -> Any:
-        """The numpyro constraint that observations obey."""
-        ready = paramax.unwrap(self.start(np.zeros(0)))
-        return ready.distribution(jnp.zeros(self.latents)).support
+        """The numpyro constraint that observations obey; it depends on static settings alone."""
+        structure = jax.tree.structure(self)
+        if structure not in _SUPPORTS:
+            ready = paramax.unwrap(self.start(np.zeros(0)))
+            _SUPPORTS[structure] = ready.distribution(jnp.zeros(self.latents)).support
+        return _SUPPORTS[structure]
 
     # -- inference ---------------------------------------------------------------------------
 
@@ -84,7 +92,8 @@ class Likelihood(eqx.Module):
         hessians = jax.vmap(jax.hessian(self.log_density, 1), (None, 0))(y, f)
         precision = -jnp.tensordot(weights, hessians, 1)
         if not self.log_concave:
-            precision = positive_part(precision)
+            one = self.latents == 1
+            precision = jnp.maximum(precision, 0.0) if one else positive_part(precision)
         return weights @ gradients, precision
 
     def first_site(
@@ -101,10 +110,17 @@ class Likelihood(eqx.Module):
             return quadrature.log_integral(
                 lambda f: self.log_density(y, f[None]), mean[0], covariance[0, 0]
             )
-        f, weights = quadrature.spread(mean, covariance)
+        f, weights = quadrature.spread(mean, covariance, fine=not self.log_concave)
         return jax.nn.logsumexp(jax.vmap(self.log_density, (None, 0))(y, f), b=weights)
 
     # -- prediction ----------------------------------------------------------------------------
+
+    def predictive_cdf(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        """E_q[P(Y ≤ y | f)]."""
+        f, weights = quadrature.spread(mean, covariance, fine=True)
+        return jnp.dot(weights, self.cdf(jnp.broadcast_to(y, f.shape[:-1]), f))
 
     def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
         """P(Y ≤ y | f)."""
@@ -119,3 +135,22 @@ class Likelihood(eqx.Module):
         """Which observations this family can have produced."""
         finite = np.isfinite(y)
         return finite & np.asarray(self.support(np.where(finite, y, 0.0)))
+
+
+def site_at_mode(
+    mode: Float[Array, ""],
+    weight: Float[Array, ""],
+    distance: Float[Array, ""],
+    mean: Float[Array, ""],
+    variance: Float[Array, ""],
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """A first site for densities with an exponential in f, of a row on its steep side.
+
+    `distance` is how far, in log units, the expected exponential is above what y asks for. Newton's
+    steps come down from there by one a round; from the row's own mode, where it begins if far,
+    they only go up. `weight` is the precision at that mode.
+    """
+    variance = variance + 1e-12
+    firm = weight + distance / variance  # leaves about one of the distance
+    precision = jnp.where(distance > _FAR, firm, 0.0)
+    return precision * (mode - mean), precision

@@ -6,10 +6,9 @@ import numpyro.distributions as dist
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
-from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.base import Likelihood, site_at_mode
 
 _LARGEST_LOG_RATE = 60.0  # a rate of 1e26: past it, proposals are damped, not exponentiated
-_FAR = 5.0  # in log units
 
 
 class Poisson(Likelihood):
@@ -44,15 +43,11 @@ class Poisson(Likelihood):
     def first_site(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """A count far below its predicted rate begins at its own mode, firmly.
-
-        Newton's steps on exp(f) come down by one a round; from the mode they only go up.
-        """
-        mode, variance = jnp.log(y + 0.5), covariance[0, 0] + 1e-12
-        distance = mean[0] + 0.5 * variance - mode
-        firm = y + 1.0 + distance / variance  # leaves about one of the distance
-        precision = jnp.where(distance > _FAR, firm, 0.0)
-        return (precision * (mode - mean[0]))[None], precision[None, None]
+        """A count far below its predicted rate begins at its own mode, firmly."""
+        mode = jnp.log(y + 0.5)
+        distance = mean[0] + 0.5 * covariance[0, 0] - mode
+        gradient, precision = site_at_mode(mode, y + 1.0, distance, mean[0], covariance[0, 0])
+        return gradient[None], precision[None, None]
 
 
 def _expected_rate(mean: Float[Array, " J"], covariance: Float[Array, "J J"]) -> Float[Array, ""]:

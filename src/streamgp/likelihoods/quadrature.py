@@ -13,7 +13,8 @@ from scipy.stats import qmc
 
 _NODES_PER_DIMENSION = {1: 24, 2: 12, 3: 8}
 _QUASI_RANDOM_PAIRS = 256
-_EVEN = 801
+_EVEN = 1001
+_FINE = 32
 _NEWTON_STEPS = 25
 _LONGEST_STEP = 3.0
 
@@ -43,20 +44,24 @@ def _gauss_hermite(latents: int, order: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([g.ravel() for g in grid], axis=-1), weights.ravel()
 
 
-@functools.lru_cache(maxsize=1)
-def even_nodes() -> tuple[np.ndarray, np.ndarray]:
-    """Evenly spaced nodes in one dimension, for mixtures whose components may be narrow."""
-    points = np.linspace(-6.5, 6.5, _EVEN)
+@functools.lru_cache(maxsize=32)
+def fine_nodes(latents: int) -> tuple[np.ndarray, np.ndarray]:
+    """More of them, for mixtures whose components may be narrow: evenly spaced in one dimension."""
+    if latents == 2:
+        return _gauss_hermite(latents, _FINE)
+    if latents > 2:
+        return nodes(latents)
+    points = np.linspace(-8.5, 8.5, _EVEN)
     weights = np.exp(-0.5 * points**2)
     return points[:, None], weights / np.sum(weights)
 
 
 def spread(
-    mean: Float[Array, "*b J"], covariance: Float[Array, "*b J J"], *, even: bool = False
+    mean: Float[Array, "*b J"], covariance: Float[Array, "*b J J"], *, fine: bool = False
 ) -> tuple[Float[Array, "K *b J"], np.ndarray]:
     """The nodes moved to N(mean, covariance): f_k = m + chol(S)·ε_k, and their weights."""
     latents = mean.shape[-1]
-    points, weights = even_nodes() if even and latents == 1 else nodes(latents)
+    points, weights = fine_nodes(latents) if fine else nodes(latents)
     return mean + jnp.einsum("...jk,Kk->K...j", root(covariance), points), weights
 
 

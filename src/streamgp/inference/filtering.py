@@ -1,0 +1,155 @@
+"""One observation at a time: rank-one updates of q(v) inside one scan.
+
+At fixed inducing points and hyperparameters an observation moves q(v) along one direction a latent
+parameter, so a row costs O(S²), not O(S³). The scan only serves the order of the rows: what each
+was predicted to be, and the site it got. The state they leave behind is the sum of those sites,
+as if the rows had come together, so no error of the recursion is carried on.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from streamgp.data import Batch
+from streamgp.generative import Generative
+from streamgp.inference.conditioning import Inducing, Marginals, condition, project
+from streamgp.inference.estep import e_step, exact_sites, first_sites, no_sites
+from streamgp.inference.sites import RowSites, Site, aggregate, empty
+from streamgp.likelihoods.quadrature import root
+from streamgp.linalg import cholesky, solve_lower
+from streamgp.mixing import Features, mix
+
+
+class Filtered(NamedTuple):
+    """What became of each row of a batch, taken in order."""
+
+    site: Site  # carried and rows together
+    rows: RowSites
+    before: Marginals  # q(f) of each row before it was learned
+    after: Marginals  # and right after
+    latent: Marginals  # q(u) at each row right after
+
+
+class _Row(NamedTuple):
+    batch: Batch  # of this row alone
+    features: Features  # likewise
+    projection: Float[Array, "Q M"]
+    variance: Float[Array, " Q"]
+    weights: Float[Array, "J Q"]
+    site: RowSites  # of conjugate channels: known beforehand
+
+
+class _Moments(NamedTuple):
+    mean: Float[Array, "Q M"]
+    covariance: Float[Array, "Q M Q M"]
+
+
+class _AtRow(NamedTuple):
+    """What q(v) says of the latent functions at a row, their open variance apart."""
+
+    mean: Float[Array, " Q"]
+    covariance: Float[Array, "Q Q"]
+
+
+def filter_rows(
+    model: Generative,
+    inducing: Inducing,
+    chol: Float[Array, "Q M M"],
+    site: Site,
+    batch: Batch,
+    *,
+    rounds: int,
+    tolerance: float,
+) -> Filtered:
+    """Fold the rows in one after the other. For a joint site only."""
+    projection, variance = project(model, inducing, chol, batch.x)
+    features = mix(model, batch.channel, projection, variance, factorised=False)
+    exact = exact_sites(model, batch, features, no_sites(features))
+    rows = _Row(
+        jax.tree.map(lambda leaf: leaf[:, None], batch),
+        jax.tree.map(lambda leaf: leaf[:, None], features),
+        jnp.moveaxis(projection, -1, 0),
+        variance.T,
+        model.loadings()[0][batch.channel],
+        exact,
+    )
+
+    def fold(now: _Moments, row: _Row) -> tuple[_Moments, tuple]:
+        reach = jnp.einsum("qmrn,rn->qmr", now.covariance, row.projection)
+        at_row = _AtRow(
+            jnp.einsum("qm,qm->q", now.mean, row.projection),
+            jnp.einsum("qmr,qm->qr", reach, row.projection),
+        )
+        own = row.site if model.conjugate else _settled(model, row, at_row, rounds, tolerance)
+        pull, stiffness = _condition(row.weights, at_row, own)
+        towards = jnp.einsum("qmr,jr->qmj", reach, row.weights)
+        back = jnp.einsum("qmj,jk->qmk", towards, stiffness)
+        moved = _Moments(
+            now.mean + towards @ pull,
+            now.covariance - jnp.einsum("qmj,rnj->qmrn", back, towards),
+        )
+        cross = at_row.covariance @ row.weights.T
+        after = _AtRow(at_row.mean + cross @ pull, at_row.covariance - cross @ stiffness @ cross.T)
+        return moved, (own, at_row, after)
+
+    _, (own, before, after) = jax.lax.scan(fold, _moments(site, chol.shape[:2]), rows)
+    latent = after.covariance + jax.vmap(jnp.diag)(rows.variance)
+    return Filtered(
+        site + aggregate(own, features),
+        own,
+        _marginals(before, rows, features),
+        _marginals(after, rows, features),
+        Marginals(after.mean, latent, after.mean[..., None], after.covariance),
+    )
+
+
+def _moments(site: Site, shape: tuple[int, ...]) -> _Moments:
+    posterior = condition(site)
+    half = solve_lower(posterior.chol[0], jnp.eye(posterior.mean.shape[-1]))
+    covariance = half.T @ half
+    return _Moments(posterior.mean.reshape(shape), covariance.reshape(*shape, *shape))
+
+
+def _marginals(at: _AtRow, rows: _Row, features: Features) -> Marginals:
+    means = jnp.einsum("njq,nq->nj", rows.weights, at.mean)
+    explained = jnp.einsum("njq,nqr,nkr->njk", rows.weights, at.covariance, rows.weights)
+    return Marginals(
+        features.offset + means, explained + features.slack, means[..., None], explained
+    )
+
+
+def _settled(
+    model: Generative, row: _Row, at_row: _AtRow, rounds: int, tolerance: float
+) -> RowSites:
+    """The site of one row, by the E step's rounds on the latent values at that row alone.
+
+    They are all that the row can see of q(v): u = μ + root(C)·ξ, ξ standard normal.
+    """
+    centre = row.weights @ at_row.mean
+    design = row.weights @ root(at_row.covariance)
+    features = Features(design[None, :, None], row.features.slack, row.features.offset + centre)
+    nothing = empty(1, len(at_row.mean))
+    begin = first_sites(model, row.batch, features, nothing)
+    fit, _ = e_step(model, row.batch, features, nothing, begin, rounds=rounds, tolerance=tolerance)
+    pulled = jnp.einsum("njk,k->nj", fit.rows.precision, centre)  # about the offset again
+    rows = RowSites(fit.rows.linear + pulled[..., None], fit.rows.precision)
+    return jax.tree.map(lambda leaf: leaf[0], rows)
+
+
+def _condition(
+    weights: Float[Array, "J Q"], at_row: _AtRow, site: RowSites
+) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+    """(I + PE)⁻¹(b − Pm) and P(I + EP)⁻¹: how a row's site moves mean and covariance."""
+    mean = weights @ at_row.mean
+    explained = weights @ at_row.covariance @ weights.T
+    residual = site.linear[:, 0] - site.precision @ mean
+    if len(mean) == 1:
+        shrink = 1.0 / (1.0 + site.precision * explained)
+        return shrink[0] * residual, shrink * site.precision
+    half = root(site.precision)
+    chol = cholesky(jnp.eye(len(mean)) + half.T @ explained @ half)
+    half = solve_lower(chol, half.T)
+    stiffness = half.T @ half
+    return residual - stiffness @ (explained @ residual), stiffness

@@ -1,0 +1,89 @@
+"""Placing: move a state to the inducing points that a strategy wants."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import paramax
+from jaxtyping import Array, Bool, Float
+
+from streamgp import setup
+from streamgp.data import Batch, Rows
+from streamgp.generative import Generative
+from streamgp.inducing import Strategy, View, place
+from streamgp.inference.conditioning import Inducing
+from streamgp.inference.pruning import prune
+from streamgp.learner import Learner, State
+
+_move = eqx.filter_jit(Learner.move)
+_prune = eqx.filter_jit(prune)
+_latent_precision = eqx.filter_jit(Generative.latent_precision)
+
+
+@eqx.filter_jit
+def _settled(
+    strategy: Any, model: Generative, inducing: Inducing, batch: Batch
+) -> Bool[Array, " N"]:
+    plain = paramax.unwrap(model)
+    precision = plain.latent_precision(batch)
+    kernels = plain.latent_kernels
+    return strategy.settled(kernels, inducing.points, inducing.mask, batch.x, precision)
+
+
+Points = tuple[Float[np.ndarray, "_ P"], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Placer:
+    """A strategy at work on states."""
+
+    strategy: Strategy
+    learner: Learner
+
+    def wanted(self, before: State, rows: Rows, model: Generative, update: int) -> Points:
+        """Where the strategy puts points for these rows, under that model's kernels."""
+        return place(self.strategy, self._view(before, rows, model, update))
+
+    def settled(self, state: State, batch: Batch) -> Bool[np.ndarray, " N"]:
+        """Which rows are known to change no point; none where the strategy cannot tell."""
+        if not hasattr(self.strategy, "settled"):
+            return np.zeros(len(batch.y), bool)
+        return np.asarray(_settled(self.strategy, state.model, state.inducing, batch))
+
+    @property
+    def follows_kernels(self) -> bool:
+        """Whether other kernels would mean other points for the same rows."""
+        return getattr(self.strategy, "follows_kernels", False)
+
+    def move(self, before: State, points: Points) -> State:
+        """The state at these points. Where they extend the old ones nothing is computed."""
+        if setup.extends(points_of(before), points):
+            return setup.extended(before, setup.inducing(points))
+        return _move(self.learner, before, setup.inducing(points))
+
+    def within_budget(self, state: State) -> State:
+        """The state without the points that its posterior needs least, if there are too many."""
+        budget = getattr(self.strategy, "budget", None)
+        if budget is None or max(map(len, points_of(state))) <= budget:
+            return state
+        drop = getattr(self.strategy, "drop", None)
+        if drop is None:
+            model = paramax.unwrap(state.model)
+            kept = _prune(model, state.inducing, state.site, jnp.asarray(budget))
+        else:
+            kept = drop(state, budget)
+        points = np.asarray(state.inducing.points)
+        return self.move(state, tuple(p[k] for p, k in zip(points, np.asarray(kept), strict=True)))
+
+    def _view(self, before: State, rows: Rows, model: Generative, update: int) -> View:
+        plain = paramax.unwrap(model)
+        precision = np.asarray(_latent_precision(plain, rows.pack()))[:, : rows.size]
+        return View(points_of(before), rows.x, plain.latent_kernels, update, precision)
+
+
+def points_of(state: State) -> Points:
+    """The inducing points of each latent function."""
+    points, mask = np.asarray(state.inducing.points), np.asarray(state.inducing.mask)
+    return tuple(p[m] for p, m in zip(points, mask, strict=True))

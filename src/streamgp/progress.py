@@ -1,0 +1,74 @@
+"""Progress: how far a model has come. Everything that an update changes is in here."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data import Rows
+from streamgp.learner import State
+from streamgp.watch import Watch
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """The state, and the little that is counted beside it."""
+
+    seen: Mapping[str, int]  # observations, by channel
+    state: State | None = None
+    updates: int = 0
+    learned_at: int = 0  # observations when hyperparameters were last learned
+    latest: float = -np.inf  # the largest first input
+    watches: Mapping[str, Watch] = dataclasses.field(default_factory=dict)
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return tuple(self.seen)
+
+    @property
+    def total(self) -> int:
+        """Observations of all channels."""
+        return sum(self.seen.values())
+
+    def after(self, rows: Rows, state: State, *, updates: int, learned: bool) -> "Progress":
+        """With these rows folded in, in so many updates."""
+        counts = np.bincount(rows.channel, minlength=len(self.seen))
+        seen = {name: n + int(c) for (name, n), c in zip(self.seen.items(), counts, strict=True)}
+        return dataclasses.replace(
+            self,
+            state=state,
+            seen=seen,
+            updates=self.updates + updates,
+            learned_at=sum(seen.values()) if learned else self.learned_at,
+            latest=max(self.latest, float(np.max(rows.x[:, 0]))),
+        )
+
+
+class Scores(NamedTuple):
+    """Log predictive densities before learning, by channel, and what they say of the stream."""
+
+    rows: dict[str, Float[np.ndarray, " _"]]
+    surprise: dict[str, float]
+    changed: tuple[str, ...]
+
+
+def watched(
+    progress: Progress, rows: Rows, scores: Float[np.ndarray, " N"], *, one_by_one: bool = False
+) -> tuple[Progress, Scores]:
+    """Let each channel's watch see its scores: their mean, or each by itself."""
+    watches, by_channel, surprise, changed = dict(progress.watches), {}, {}, []
+    for index in np.unique(rows.channel):
+        name = progress.channels[index]
+        own = scores[rows.channel == index]
+        watch = watches.get(name, Watch())
+        surprises = []
+        for score in own.tolist() if one_by_one else [float(np.mean(own))]:
+            surprises.append(watch.surprise(score))
+            watch, is_change = watch.seen(score)
+            if is_change and name not in changed:
+                changed.append(name)
+        watches[name], by_channel[name], surprise[name] = watch, own, max(surprises)
+    seen = dataclasses.replace(progress, watches=watches)
+    return seen, Scores(by_channel, surprise, tuple(changed))

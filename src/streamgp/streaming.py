@@ -1,0 +1,94 @@
+"""Streaming: one sample at a time, as fast as the samples allow.
+
+Most samples of a stream change neither inducing points nor hyperparameters. Runs of such samples go
+through one scan; the sample that ends a run is an ordinary update. The result is that of as many
+ordinary updates.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Bool
+
+from streamgp.data import Rows
+from streamgp.learner import Learner, State
+from streamgp.placing import points_of
+from streamgp.progress import Progress, Scores, watched
+from streamgp.report import UpdateReport
+from streamgp.setup import spread_of
+from streamgp.updating import Updater, Work, check_finite
+
+_filter = eqx.filter_jit(Learner.filter)
+
+_RUN = 1024  # samples that one scan takes
+
+
+@dataclasses.dataclass(frozen=True)
+class Streamer:
+    """An updater that takes samples in order."""
+
+    updater: Updater
+
+    def stream(
+        self, progress: Progress, rows: Rows, advance: Callable[[int], None]
+    ) -> tuple[Progress, UpdateReport]:
+        """Fold rows in one by one. `advance` is told how many have just been taken."""
+        begin, now, done, pieces = time.perf_counter(), progress, 0, []
+        while done < rows.size:
+            run = self._run(now, rows.take(slice(done, done + _RUN)))
+            if run.size:
+                now, scores = self._filtered(now, run)
+            else:
+                run = rows.take(slice(done, done + 1))
+                now, report = self.updater.update(now, run)
+                scores = Scores(report.log_predictive_rows, report.surprise, report.changed)
+            pieces.append(scores)
+            done += run.size
+            advance(run.size)
+        return now, self.updater.report(progress, now, _joined(pieces), Work(), begin)
+
+    def _run(self, progress: Progress, rows: Rows) -> Rows:
+        """The leading rows that only need to be conditioned on; perhaps none."""
+        none, updater = rows.take(slice(0)), self.updater
+        if progress.state is None or updater.learner.factorised or updater.forgetting.factor < 1:
+            return none
+        if not _has_spread(progress.state):
+            return none
+        introduced = np.asarray([count > 0 for count in progress.seen.values()])
+        rows = rows.take(slice(_leading(introduced[rows.channel])))
+        rule = updater.learner.learning
+        if rule is not None:
+            rows = rows.take(slice(rule.until_due(progress.total, progress.learned_at) - 1))
+        if not rows.size:
+            return none
+        settled = updater.placer.settled(progress.state, rows.pack())[: rows.size]
+        return rows.take(slice(_leading(settled)))
+
+    def _filtered(self, progress: Progress, run: Rows) -> tuple[Progress, Scores]:
+        assert progress.state is not None
+        after, numbers = _filter(self.updater.learner, progress.state, run.pack())
+        check_finite(after)
+        now = progress.after(run, after, updates=run.size, learned=False)
+        return watched(now, run, np.asarray(numbers)[: run.size], one_by_one=True)
+
+
+def _has_spread(state: State) -> bool:
+    return bool(spread_of(np.concatenate(points_of(state))).any())
+
+
+def _leading(flags: Bool[np.ndarray, " N"]) -> int:
+    """How many flags are true before the first that is not."""
+    return len(flags) if flags.all() else int(np.argmin(flags))
+
+
+def _joined(pieces: list[Scores]) -> Scores:
+    """Scores of consecutive rows, put together."""
+    names = dict.fromkeys(name for piece in pieces for name in piece.rows)
+    return Scores(
+        {n: np.concatenate([p.rows[n] for p in pieces if n in p.rows]) for n in names},
+        {n: max(p.surprise[n] for p in pieces if n in p.surprise) for n in names},
+        tuple(dict.fromkeys(name for piece in pieces for name in piece.changed)),
+    )

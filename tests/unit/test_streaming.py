@@ -1,0 +1,160 @@
+"""One sample at a time: the same numbers as that many updates, at a fraction of the cost."""
+
+import equinox as eqx
+import numpy as np
+import pytest
+from tests._reference import build
+
+import streamgp as sgp
+from streamgp import streaming
+from streamgp.data import join, pack
+from streamgp.learner import VEM, Learner
+
+X = np.linspace(0, 12, 90)
+NOISE = np.random.default_rng(0).normal(size=90)
+FAMILIES = {
+    "real": (sgp.Gaussian(), np.sin(X) + 0.2 * NOISE),
+    "binary": (sgp.Bernoulli(), (np.sin(X) + NOISE > 0).astype(float)),
+    "count": (sgp.Poisson(), np.floor(np.exp(np.sin(X) + 0.5 * NOISE))),
+}
+filtered = eqx.filter_jit(Learner.filter)
+
+
+def assert_alike(a, b, x=X, tolerance=1e-6):
+    for name in a.channels:
+        for part in ("latent_mean", "latent_variance"):
+            got, wanted = (getattr(model.predict(x, name), part) for model in (a, b))
+            np.testing.assert_allclose(got, wanted, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_scan_is_as_many_steps_of_one_row(name):
+    likelihood, y = FAMILIES[name]
+    model = sgp.ContinualGP(likelihood, inducing=sgp.Fixed(np.linspace(0, 12, 10)))
+    model.update(X[:40], y[:40])
+    learner = model.learner
+    together, scores = filtered(learner, model.state, pack([(0, X[40:52, None], y[40:52])]))
+    state, wanted = model.state, []
+    for i in range(40, 52):
+        row = pack([(0, X[i : i + 1, None], y[i : i + 1])])
+        state, info = build.step(learner, state, row, learn=False)
+        wanted.append(info.log_predictive[0])
+    np.testing.assert_allclose(scores[:12], wanted, atol=1e-8)
+    np.testing.assert_array_equal(scores[12:], 0.0)
+    for part in (lambda s: s.site.linear, lambda s: s.site.precision, lambda s: s.memory.precision):
+        np.testing.assert_allclose(part(together), part(state), rtol=1e-6, atol=1e-8)
+    assert together.count == state.count
+
+
+def test_rows_of_several_channels_and_latents():
+    """Two latents, a channel with three latent parameters, one with one."""
+    generator = np.random.default_rng(1)
+    channels = [
+        build.channel(sgp.Categorical(3), generator.normal(size=(3, 2))),
+        build.channel(build.gaussian(0.4), [[1.0, -0.5]], 0.3),
+    ]
+    learner = Learner(learning=None, e_tolerance=1e-10)
+    z = np.linspace(0, 12, 6)
+    state = learner.init(build.model(channels, (2.0, 1.0)), build.inducing(z, z + 0.3))
+    parts = [(0, X[:9, None], np.arange(9.0) % 3), (1, X[:9, None] + 0.1, np.sin(X[:9]))]
+    rows = join(parts).take(generator.permutation(18))
+    together, _ = filtered(learner, state, rows.pack())
+    for i in range(18):
+        state, _ = build.step(learner, state, rows.take(slice(i, i + 1)).pack(), learn=False)
+    np.testing.assert_allclose(together.site.precision, state.site.precision, atol=1e-6)
+    np.testing.assert_allclose(together.site.linear, state.site.linear, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["real", "count"])
+def test_update_many_is_many_updates(name):
+    """With points added and hyperparameters learned on the way."""
+    likelihood, y = FAMILIES[name]
+    settings = {"inducing": sgp.Adaptive(1e-2), "learning": VEM(every=30)}
+    fast, slow = (sgp.ContinualGP(likelihood, **settings) for _ in range(2))
+    for model in (fast, slow):
+        model.update(X[:20], y[:20])
+    report = fast.update_many(X[20:], y[20:])
+    scores = [slow.update(X[i], y[i]).log_predictive["y"] for i in range(20, 90)]
+    np.testing.assert_allclose(report.log_predictive_rows["y"], scores, atol=1e-5)
+    assert_alike(fast, slow)
+    assert repr(fast) == repr(slow)
+    assert report.inducing_after > report.inducing_before
+
+
+def test_most_samples_take_the_scan(monkeypatch):
+    likelihood, y = FAMILIES["real"]
+    model = sgp.ContinualGP(likelihood)
+    model.update(X, y)
+    taken = []
+    monkeypatch.setattr(
+        streaming, "_filter", lambda *args: taken.append(int(args[2].mask.sum())) or filtered(*args)
+    )
+    model.update_many(X[:80] + 0.01, y[:80])
+    assert sum(taken) >= 70
+
+
+def test_samples_of_several_channels_in_any_order():
+    families = {name: likelihood for name, (likelihood, _) in FAMILIES.items()}
+    order = np.random.default_rng(2).permutation(30)
+    names = np.repeat(list(FAMILIES), 10)[order]
+    x = np.tile(X[::9], 3)[order]
+    y = np.concatenate([values[::9] for _, values in FAMILIES.values()])[order]
+    settings = {"latents": 2, "inducing": sgp.Fixed(np.linspace(0, 12, 8)), "learning": None}
+    fast, slow = (sgp.ContinualGP(families, **settings) for _ in range(2))
+    report = fast.update_many(x, y, names)
+    for i in range(30):
+        slow.update({str(names[i]): (x[i], y[i])})
+    assert_alike(fast, slow)
+    assert {name: len(s) for name, s in report.log_predictive_rows.items()} == fast.observations
+
+
+def test_a_stream_that_breaks_off_leaves_the_model_as_it_was(monkeypatch):
+    likelihood, y = FAMILIES["real"]
+    model = sgp.ContinualGP(likelihood, inducing=sgp.Fixed(X[::9]), learning=None)
+    model.update(X[:20], y[:20])
+    state, text = model.state, repr(model)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(streaming, "_filter", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.update_many(X[20:], y[20:])
+    assert model.state is state
+    assert repr(model) == text
+
+
+def test_refining_learns_from_what_is_carried():
+    likelihood, y = FAMILIES["real"]
+    model = sgp.ContinualGP(likelihood, learning=VEM(evaluations=3))
+    model.update(X, y)
+    before = model.observations
+    for _ in range(4):
+        report = model.refine()
+    assert model.observations == before
+    assert report.observations == {}
+    thorough = sgp.ContinualGP(likelihood, learning=VEM(evaluations=60))
+    thorough.update(X, y)
+    got = model.hyperparameters["channels"]["y"]["noise"]
+    assert got == pytest.approx(thorough.hyperparameters["channels"]["y"]["noise"], rel=0.1)
+    frozen = sgp.ContinualGP(likelihood, learning=None)
+    with pytest.raises(sgp.ConfigurationError, match="learns"):
+        frozen.refine()
+
+
+def test_hyperparameters_are_learned_now_and_then():
+    rule = VEM(every=100)
+    assert rule.is_due(1, 0)
+    assert not rule.is_due(14, 10)
+    assert rule.is_due(15, 10)
+    assert not rule.is_due(1099, 1000)
+    assert rule.is_due(1100, 1000)
+    assert rule.until_due(1030, 1000) == 70
+    learned = []
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=VEM(every=20), inducing=sgp.Fixed(X[::9]))
+    for i in range(0, 90, 5):
+        report = model.update(X[i : i + 5], np.sin(X[i : i + 5]))
+        if report.m_evaluations:
+            learned.append(i + 5)
+    assert learned[:4] == [5, 10, 15, 25]
+    assert np.diff(learned[5:]).tolist() == [20] * (len(learned) - 6)
