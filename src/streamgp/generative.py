@@ -6,10 +6,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 from tinygp.kernels import Kernel
 
-from streamgp.data import Batch
+from streamgp.data import ANY_FAMILYS_VALUE, Batch
 from streamgp.likelihoods import Likelihood
 from streamgp.parameters import Parameter
 
@@ -101,10 +101,10 @@ class Generative(eqx.Module):
         for members in families([c.likelihood for c in self.channels]):
             likelihood, belongs = _row_likelihoods(self, members, batch.channel)
             j = self.channels[members[0]].likelihood.latents
-            values = jax.vmap(method)(likelihood, batch.y, mean[:, :j], covariance[:, :j, :j])
-            values = jax.tree.map(
-                lambda v, keep=belongs & batch.mask: _keep(v, keep, self.most_latents), values
-            )
+            keep = belongs & batch.mask
+            row = _harmless(keep, batch.y, mean[:, :j], covariance[:, :j, :j])
+            values = jax.vmap(method)(likelihood, *row)
+            values = jax.tree.map(lambda v, k=keep: _keep(v, k, self.most_latents), values)
             total = values if total is None else jax.tree.map(jnp.add, total, values)
         return total
 
@@ -129,6 +129,23 @@ def _row_likelihoods(
         lambda *leaves: jnp.stack(leaves), *[model.channels[d].likelihood for d in members]
     )
     return jax.tree.map(lambda leaf: leaf[slot], stacked), slot >= 0
+
+
+def _harmless(
+    keep: Bool[Array, " N"],
+    y: Float[Array, " N"],
+    mean: Float[Array, "N J"],
+    covariance: Float[Array, "N J J"],
+) -> tuple[Array, Array, Array]:
+    """Rows of other families replaced by what every family can be evaluated at.
+
+    Masking the result alone would let their infinities into its derivative.
+    """
+    return (
+        jnp.where(keep, y, ANY_FAMILYS_VALUE),
+        jnp.where(keep[:, None], mean, 0.0),
+        jnp.where(keep[:, None, None], covariance, jnp.eye(mean.shape[1])),
+    )
 
 
 def _keep(values: Array, keep: Array, latents: int) -> Array:

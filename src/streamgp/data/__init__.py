@@ -1,6 +1,15 @@
 """From what people hand over to padded arrays."""
 
-from streamgp.data.batch import Batch, Rows, blank_batch, join, pack
+from streamgp.data.batch import ANY_FAMILYS_VALUE, Batch, Rows, blank_batch, join, pack
 from streamgp.data.buckets import inducing_bucket, row_bucket
 
-__all__ = ["Batch", "Rows", "blank_batch", "inducing_bucket", "join", "pack", "row_bucket"]
+__all__ = [
+    "ANY_FAMILYS_VALUE",
+    "Batch",
+    "Rows",
+    "blank_batch",
+    "inducing_bucket",
+    "join",
+    "pack",
+    "row_bucket",
+]

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from streamgp.data.buckets import row_bucket
 
-_ANY_FAMILYS_VALUE = 0.5  # finite log-densities in every family; only ever seen by padding
+ANY_FAMILYS_VALUE = 0.5  # has a finite log-density in every family; stands in for no value
 
 
 class Batch(eqx.Module):
@@ -71,7 +71,7 @@ def blank_batch(width: int) -> Batch:
     size = row_bucket(1)
     return Batch(
         x=jnp.zeros((size, width)),
-        y=jnp.full(size, _ANY_FAMILYS_VALUE),
+        y=jnp.full(size, ANY_FAMILYS_VALUE),
         channel=jnp.zeros(size, int),
         mask=jnp.zeros(size, bool),
     )
