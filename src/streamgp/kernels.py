@@ -18,7 +18,7 @@ import paramax
 import tinygp
 from jaxtyping import Array, Float
 from tinygp.kernels import Kernel
-from tinygp.kernels.distance import L2Distance
+from tinygp.kernels.distance import Distance
 
 from streamgp.parameters import Parameter, Positive, Real, fixed, positive
 
@@ -47,6 +47,20 @@ class ScaledKernel(Kernel):
         return eqx.tree_at(lambda k: (k.lengthscale, k.variance), self, filled, is_leaf=_is_none)
 
 
+class _Euclidean(Distance):
+    """The Euclidean distance, differentiable where two inputs coincide.
+
+    tinygp's own chooses between two branches there, which XLA (0.10, CPU) compiles wrongly inside
+    a loop: a Gram matrix with a wrong diagonal. Here the root's argument is never zero.
+    """
+
+    def distance(self, X1: Array, X2: Array) -> Array:  # noqa: N803 (tinygp's names)
+        return jnp.sqrt(self.squared_distance(X1, X2) + 1e-40)
+
+    def squared_distance(self, X1: Array, X2: Array) -> Array:  # noqa: N803
+        return jnp.sum(jnp.square(X1 - X2))
+
+
 class RBF(ScaledKernel):
     """The squared exponential: infinitely smooth functions."""
 
@@ -58,21 +72,21 @@ class Matern12(ScaledKernel):
     """The exponential (Ornstein-Uhlenbeck) kernel: continuous, rough functions."""
 
     def shape(self) -> Kernel:
-        return tinygp.kernels.Exp(scale=1.0, distance=L2Distance())
+        return tinygp.kernels.Exp(scale=1.0, distance=_Euclidean())
 
 
 class Matern32(ScaledKernel):
     """Once-differentiable functions."""
 
     def shape(self) -> Kernel:
-        return tinygp.kernels.Matern32(scale=1.0, distance=L2Distance())
+        return tinygp.kernels.Matern32(scale=1.0, distance=_Euclidean())
 
 
 class Matern52(ScaledKernel):
     """Twice-differentiable functions."""
 
     def shape(self) -> Kernel:
-        return tinygp.kernels.Matern52(scale=1.0, distance=L2Distance())
+        return tinygp.kernels.Matern52(scale=1.0, distance=_Euclidean())
 
 
 class RationalQuadratic(ScaledKernel):

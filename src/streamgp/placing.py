@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import paramax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from streamgp import setup
 from streamgp.data import Batch, Rows
@@ -18,7 +18,6 @@ from streamgp.inference.pruning import prune
 from streamgp.learner import Learner, State
 
 _move = eqx.filter_jit(Learner.move)
-_prune = eqx.filter_jit(prune)
 _latent_precision = eqx.filter_jit(Generative.latent_precision)
 
 
@@ -30,6 +29,19 @@ def _settled(
     precision = plain.latent_precision(batch)
     kernels = plain.latent_kernels
     return strategy.settled(kernels, inducing.points, inducing.mask, batch.x, precision)
+
+
+@eqx.filter_jit
+def _pruned(
+    strategy: Any, state: State, batch: Batch, budget: Int[Array, ""]
+) -> Bool[Array, "Q M"]:
+    plain = paramax.unwrap(state.model)
+    precision = plain.latent_precision(batch)
+    spare = [
+        strategy.spare(kernel, batch.x, p)
+        for kernel, p in zip(plain.latent_kernels, precision, strict=True)
+    ]
+    return prune(plain, state.inducing, state.site, budget, jnp.stack(spare))
 
 
 Points = tuple[Float[np.ndarray, "_ P"], ...]
@@ -63,19 +75,29 @@ class Placer:
             return setup.extended(before, setup.inducing(points))
         return _move(self.learner, before, setup.inducing(points))
 
-    def within_budget(self, state: State) -> State:
-        """The state without the points that its posterior needs least, if there are too many."""
+    def pruned(self, before: State, state: State, batch: Batch) -> State:
+        """The state without the points that its posterior needs least.
+
+        Points go when there are more than the budget, and spare ones before a larger padded size
+        than that of the state before is opened: the cost of an update is in that size.
+        """
         budget = getattr(self.strategy, "budget", None)
-        if budget is None or max(map(len, points_of(state))) <= budget:
+        if budget is None:
+            return state
+        most = max(map(len, points_of(state)))
+        grown = state.inducing.mask.shape > before.inducing.mask.shape and before.count > 0
+        if most <= budget and not grown:
             return state
         drop = getattr(self.strategy, "drop", None)
         if drop is None:
-            model = paramax.unwrap(state.model)
-            kept = _prune(model, state.inducing, state.site, jnp.asarray(budget))
+            kept = _pruned(self.strategy, state, batch, jnp.asarray(budget))
         else:
             kept = drop(state, budget)
         points = np.asarray(state.inducing.points)
-        return self.move(state, tuple(p[k] for p, k in zip(points, np.asarray(kept), strict=True)))
+        left = tuple(p[k] for p, k in zip(points, np.asarray(kept), strict=True))
+        return (
+            state if sum(map(len, left)) == np.sum(state.inducing.mask) else self.move(state, left)
+        )
 
     def _view(self, before: State, rows: Rows, model: Generative, update: int) -> View:
         plain = paramax.unwrap(model)

@@ -58,7 +58,6 @@ class Updater:
         learn = self._is_due(progress, rows.size) and self._is_calm(progress, before, rows)
         fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
         after, scores, work = fold(before, rows, start, progress.updates + 1, learn)
-        after = self.placer.within_budget(after)
         check_finite(after)
         now = progress.after(rows, after, updates=1, learned=learn)
         now, seen = watched(now, rows, scores)
@@ -132,7 +131,7 @@ class Updater:
             if not (learn and self.placer.follows_kernels):
                 break
         assert scores is not None
-        return after, scores, _work(info)
+        return self.placer.pruned(before, after, batch), scores, _work(info)
 
     def _fold_in_parts(
         self, before: State, rows: Rows, start: Generative, update: int, learn: bool
@@ -149,7 +148,6 @@ class Updater:
             part = rows.take(order[begin : begin + self.batch_rows])
             due = learn and begin + part.size >= _GROWTH * learned_at
             state, _, work = self._fold(state, part, start, update, due)
-            state = self.placer.within_budget(state)
             learned_at = begin + part.size if due else learned_at
             start = state.model
             works.append(work)

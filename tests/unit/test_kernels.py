@@ -10,6 +10,8 @@ import tinygp
 
 import streamgp as sgp
 from streamgp import kernels
+from streamgp.generative import _Centred
+from streamgp.linalg import gram
 from streamgp.parameters import Positive, log_prior, split
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -92,3 +94,20 @@ def test_the_prior_prefers_the_start():
     away = eqx.tree_at(lambda p: p.log_value, here, here.log_value + 1.0)
     assert log_prior(here) == 0.0
     np.testing.assert_allclose(log_prior(away), -0.5 / 1.5**2)
+
+
+@pytest.mark.parametrize("kind", [sgp.RBF, sgp.Matern12, sgp.Matern32, sgp.Matern52])
+def test_a_compiled_loop_has_the_same_gram_matrix(kind):
+    """Inside a loop, XLA compiled a branch at distance zero wrongly: the diagonal was off."""
+    z = jnp.asarray(np.sort(np.random.default_rng(0).uniform(0, 6, 10))[:, None])
+    mask = jnp.arange(32) < 10
+    padded = jnp.pad(z, [(0, 22), (0, 0)])
+
+    def one(log_lengthscale):
+        kernel = kind(jnp.exp(log_lengthscale)[None], jnp.exp(0.5 * log_lengthscale))
+        return gram(_Centred(kernel, jnp.full(1, 2.9)), padded, mask)
+
+    steps = jnp.log(jnp.array([0.4, 0.401]))
+    looped = jax.jit(lambda s: jax.lax.map(one, s))(steps)
+    np.testing.assert_allclose(looped, jnp.stack([one(s) for s in steps]), rtol=1e-12)
+    np.testing.assert_allclose(jnp.diag(looped[0])[:10], 0.4**0.5, rtol=1e-6)

@@ -16,7 +16,7 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.base import View
 from streamgp.linalg import NUGGET, cholesky, gram, solve_lower
 
-_LOSS = 0.05  # nats that a row may lose to the variance its inducing points leave open
+_LOSS = 0.01  # nats that a row may lose to the variance its inducing points leave open
 _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apart by rounding only
 
 
@@ -32,7 +32,7 @@ class Adaptive:
     has been learned; `drop`, a function (state, budget) → which slots to keep, is another rule.
     """
 
-    tolerance: float = 1e-3
+    tolerance: float = 1e-2
     budget: int = 256
     drop: Callable[[Any, int], Bool[np.ndarray, "Q M"]] | None = None
 
@@ -44,7 +44,7 @@ class Adaptive:
                 problem(
                     "a tolerance between 0 and 1 and a budget of at least 1",
                     f"tolerance={self.tolerance}, budget={self.budget}",
-                    "The defaults, 1e-3 and 256, suit most streams.",
+                    "The defaults, 1e-2 and 256, suit most streams.",
                 )
             )
 
@@ -74,6 +74,13 @@ class Adaptive:
             left = prior - jnp.sum(explained**2, axis=0)
             settled &= left <= _allowed(prior, precision[q], self.tolerance)
         return settled
+
+    def spare(
+        self, kernel: Kernel, x: Float[Array, "N P"], precision: Float[Array, " N"]
+    ) -> Float[Array, ""]:
+        """The open share of prior variance below which a point adds nothing to the others."""
+        prior = kernel(x)
+        return 0.5 * jnp.min(_allowed(prior, precision, self.tolerance) / (prior + 1e-300))
 
 
 def greedy(

@@ -44,22 +44,30 @@ def costs(model: Generative, inducing: Inducing, site: Site) -> Float[Array, "Q 
 
 
 def prune(
-    model: Generative, inducing: Inducing, site: Site, budget: Int[Array, ""] | int
+    model: Generative,
+    inducing: Inducing,
+    site: Site,
+    budget: Int[Array, ""] | int,
+    spare: Float[Array, " Q"] | float = 0.0,
 ) -> Bool[Array, "Q M"]:
-    """Which points to keep so that no latent function has more than `budget`."""
+    """Which points to keep so that no latent function has more than `budget`.
+
+    Points that the others explain but for a share `spare` of their prior variance go as well.
+    """
     shape = inducing.mask.shape
     start, second = _begin(model, inducing, site)
+    prior = jnp.stack([k(z) for k, z in zip(model.latent_kernels, inducing.points, strict=True)])
 
-    def over(search: _Search) -> Bool[Array, " Q"]:
-        return jnp.sum(search.kept, axis=1) > budget
+    def droppable(search: _Search) -> Bool[Array, "Q M"]:
+        over = jnp.sum(search.kept, axis=1, keepdims=True) > budget
+        open_share = 1.0 / (search.size.reshape(shape) * prior)
+        return search.kept & (over | (open_share < jnp.reshape(spare, (-1, 1))))
 
     def drop(search: _Search) -> _Search:
-        eligible = search.kept & over(search)[:, None]
-        costs = jnp.where(eligible, search.costs().reshape(shape), jnp.inf)
-        cheapest = jnp.argmin(costs)
-        return _without(search, cheapest, second)
+        costs = jnp.where(droppable(search), search.costs().reshape(shape), jnp.inf)
+        return _without(search, jnp.argmin(costs), second)
 
-    return jax.lax.while_loop(lambda search: jnp.any(over(search)), drop, start).kept
+    return jax.lax.while_loop(lambda search: jnp.any(droppable(search)), drop, start).kept
 
 
 def _begin(
