@@ -17,11 +17,12 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from streamgp.data import Batch
 from streamgp.generative import Generative
-from streamgp.inference import memory
+from streamgp.inference import memory, noise
 from streamgp.inference.bounds import expected_log_density
 from streamgp.inference.carry import Carry, Projection, rewhitened
 from streamgp.inference.conditioning import (
     Inducing,
+    Marginals,
     Posterior,
     condition,
     factorise,
@@ -78,6 +79,7 @@ class State(eqx.Module):
     site: Site  # whitened by the prior under `model` at `inducing`
     memory: Memory  # of how past data depend on the hyperparameters
     count: Float[Array, ""]  # observations it stands for, faded ones in part
+    energy: Float[Array, ""]  # their squares about the offset; for the noise of a lone channel
 
 
 class Info(NamedTuple):
@@ -102,17 +104,17 @@ class Learner(eqx.Module):
         """The state before any data."""
         latents, slots = inducing.mask.shape
         blocks, size = (latents, slots) if self.factorised else (1, latents * slots)
-        return State(model, inducing, empty(blocks, size), memory.blank(model), jnp.zeros(()))
+        return State(model, inducing, empty(blocks, size), memory.blank(model), *jnp.zeros(2))
 
     def move(self, state: State, inducing: Inducing) -> State:
         """The same knowledge at other inducing points, by the learner's rule of carrying."""
         model = paramax.unwrap(state.model)
         site = self.carry(model, state.inducing, state.site, inducing)
-        return State(state.model, inducing, site, state.memory, state.count)
+        return State(state.model, inducing, site, state.memory, state.count, state.energy)
 
     def tempered(self, state: State, share: Float[Array, ""] | float) -> State:
         """The state with that share of all it was told: the prior's part is untouched."""
-        told = (state.site, state.memory, state.count)
+        told = (state.site, state.memory, state.count, state.energy)
         return State(state.model, state.inducing, *jax.tree.map(lambda leaf: share * leaf, told))
 
     def step(
@@ -131,10 +133,12 @@ class Learner(eqx.Module):
         if self.learning is not None:
             remembered = remembered.recentred(learned.model, state.model)
             remembered += self._remember(learned.model, past, batch, fit, kernels=learn)
-        bound = fit.bound - condition(state.site).log_evidence
+        said = self._of_noise(learned.model, past) - self._of_noise(state.model, past)
+        bound = fit.bound + said - condition(state.site).log_evidence
         info = Info(bound, before, learned.e_rounds, learned.m_evaluations)
-        count = state.count + jnp.sum(batch.mask)
-        return State(learned.model, state.inducing, fit.site, remembered, count), info
+        setting = self._setting(learned.model, past, batch)
+        counts = self._counted(state, setting.model, batch, setting.features)
+        return State(learned.model, state.inducing, fit.site, remembered, *counts), info
 
     def filter(self, state: State, batch: Batch) -> tuple[State, Float[Array, " N"]]:
         """Fold the rows of a batch in one by one, in order, at fixed hyperparameters.
@@ -153,10 +157,10 @@ class Learner(eqx.Module):
         if self.learning is not None:
             remembered += memory.joined(
                 memory.blank(state.model.kernels),
-                memory.expand_channels(state.model, batch, done.rows, done.after, done.latent),
+                self._remember_channels(state.model, batch, done.rows, done.after, done.latent),
             )
-        count = state.count + jnp.sum(batch.mask)
-        return State(state.model, state.inducing, done.site, remembered, count), scores
+        counts = self._counted(state, model, batch, done.features)
+        return State(state.model, state.inducing, done.site, remembered, *counts), scores
 
     def condition(self, state: State) -> Posterior:
         """q(v), for repeated predictions."""
@@ -187,7 +191,25 @@ class Learner(eqx.Module):
         inducing = past.state.inducing
         chol = factorise(model, inducing)
         rows = features(model, inducing, chol, batch.x, batch.channel, factorised=self.factorised)
-        return _Setting(model, rows, rewhitened(past.state.site, past.chol, chol))
+        carried = rewhitened(past.state.site, past.chol, chol)
+        if noise.is_exact(wrapped):
+            carried = noise.rescaled(carried, paramax.unwrap(past.state.model), model)
+        return _Setting(model, rows, carried)
+
+    def _of_noise(self, wrapped: Generative, past: "_Past") -> Float[Array, ""]:
+        """What the past says of a lone channel's noise, beside its site."""
+        if not noise.is_exact(wrapped):
+            return jnp.zeros(())
+        return noise.past(paramax.unwrap(wrapped), past.state.count, past.state.energy)
+
+    def _counted(
+        self, state: State, model: Generative, batch: Batch, features: Features
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Count and energy with the batch's added."""
+        count = state.count + jnp.sum(batch.mask)
+        if not noise.is_exact(state.model):
+            return count, state.energy
+        return count, state.energy + noise.energy(model, batch, features)
 
     def _learn(
         self, past: "_Past", batch: Batch, start: Generative, rule: VEM | None
@@ -256,6 +278,7 @@ class Learner(eqx.Module):
         fit = self._fit(wrapped, past, batch, rows)
         remembered = past.state.memory.value(wrapped, past.state.model)
         total = fit.bound + self._log_prior(wrapped, past, batch) + remembered
+        total += self._of_noise(wrapped, past)
         # A small batch borrows from the past the size that makes the objective of order one.
         past_size = jnp.clip(past.state.count, 1, _ORDINARY_BATCH)
         return total / jnp.maximum(jnp.sum(batch.mask), past_size)
@@ -264,6 +287,8 @@ class Learner(eqx.Module):
         """The priors, but of channels without data: those stay as they started."""
         heard = memory.heard(past.state.memory, wrapped)
         heard = heard.at[batch.channel].add(batch.mask)
+        if len(wrapped.channels) == 1:
+            heard += past.state.count
         priors = jnp.stack([log_prior(channel) for channel in wrapped.channels])
         return log_prior(wrapped.kernels) + jnp.sum(jnp.where(heard > 0, priors, 0.0))
 
@@ -291,8 +316,20 @@ class Learner(eqx.Module):
         latent = marginals(fit.posterior, latent_features(*projected, factorised=self.factorised))
         return memory.joined(
             memory.expand_kernels(expected, wrapped) if kernels else memory.blank(wrapped.kernels),
-            memory.expand_channels(wrapped, batch, fit.rows, fit.marginals, latent),
+            self._remember_channels(wrapped, batch, fit.rows, fit.marginals, latent),
         )
+
+    def _remember_channels(
+        self,
+        wrapped: Generative,
+        batch: Batch,
+        rows: RowSites,
+        at_rows: Marginals,
+        latent: Marginals,
+    ) -> Memory:
+        if noise.is_exact(wrapped):
+            return memory.blank(wrapped.channels)
+        return memory.expand_channels(wrapped, batch, rows, at_rows, latent)
 
 
 def _scores(

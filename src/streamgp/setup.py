@@ -134,7 +134,7 @@ class Setup:
         model = eqx.tree_at(lambda m: m.channels, state.model, channels)
         more = memory.as_vector(model).size - len(state.memory.gradient)
         widened = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, more)), state.memory)
-        return State(model, state.inducing, state.site, widened, state.count)
+        return State(model, state.inducing, state.site, widened, state.count, state.energy)
 
     def _check_weights(self, name: str, likelihood: Likelihood, weights: Parameter) -> None:
         shape = np.shape(paramax.unwrap(weights))
@@ -239,7 +239,7 @@ def extended(state: State, new: Inducing) -> State:
     precision = _widen(state.site.precision.reshape(shape), room, axes)
     blocks, size = (1, latents * room) if joint else (latents, room)
     site = Site(linear.reshape(blocks, size), precision.reshape(blocks, size, size))
-    return State(state.model, new, site, state.memory, state.count)
+    return State(state.model, new, site, state.memory, state.count, state.energy)
 
 
 def _widen(array: jnp.ndarray, size: int, axes: tuple[int, ...]) -> jnp.ndarray:

@@ -26,6 +26,7 @@ class Filtered(NamedTuple):
     """What became of each row of a batch, taken in order."""
 
     site: Site  # carried and rows together
+    features: Features
     rows: RowSites
     before: Marginals  # q(f) of each row before it was learned
     after: Marginals  # and right after
@@ -98,6 +99,7 @@ def filter_rows(
     latent = after.covariance + jax.vmap(jnp.diag)(rows.variance)
     return Filtered(
         site + aggregate(own, features),
+        features,
         own,
         _marginals(before, rows, features),
         _marginals(after, rows, features),
