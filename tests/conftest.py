@@ -1,11 +1,19 @@
 """Shapes and types are checked at run time in every test: the annotations are part of the code."""
 
+from pathlib import Path
+
 import jax
 import pytest
 from jaxtyping import config, install_import_hook
 
 with install_import_hook("streamgp", "beartype.beartype"):
     import streamgp  # noqa: F401
+
+
+# Most of the suite's time is compilation; workers share what they have compiled.
+_CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
+jax.config.update("jax_compilation_cache_dir", str(_CACHE))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from streamgp import kernels
 from streamgp.data import inducing_bucket
 from streamgp.errors import ConfigurationError, problem
 from streamgp.generative import Channel, Generative
-from streamgp.inference import memory
+from streamgp.inference import memory, noise
 from streamgp.inference.conditioning import Inducing
 from streamgp.inference.sites import Site
 from streamgp.learner import Learner, State
@@ -130,10 +130,15 @@ class Setup:
             self._plain = False
             return None
         channel = self._channel(len(self.channels) - 1, name, likelihood, np.zeros(0), plain=False)
+        remembered = state.memory
+        if noise.is_exact(state.model):  # so far known exactly, beside the site
+            plain = paramax.unwrap(state.model)
+            own = noise.expanded(plain, state.site, state.count, state.energy)
+            remembered += memory.joined(memory.blank(state.model.kernels), own)
         channels = (*state.model.channels, _arrays(channel))
         model = eqx.tree_at(lambda m: m.channels, state.model, channels)
-        more = memory.as_vector(model).size - len(state.memory.gradient)
-        widened = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, more)), state.memory)
+        more = memory.as_vector(model).size - len(remembered.gradient)
+        widened = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, more)), remembered)
         return State(model, state.inducing, state.site, widened, state.count, state.energy)
 
     def _check_weights(self, name: str, likelihood: Likelihood, weights: Parameter) -> None:

@@ -74,3 +74,15 @@ def test_only_a_lone_conjugate_channel_with_fixed_weights_qualifies():
     assert not noise.is_exact(build.model([build.channel(sgp.Bernoulli(), [[1.0]])]))
     weighted = build.channel(build.gaussian(0.3, trainable=True), [[1.0]], trainable=True)
     assert not noise.is_exact(build.model([weighted]))
+
+
+def test_what_is_known_of_the_noise_survives_a_second_channel():
+    x = np.linspace(0, 6, 100)
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Fixed(Z))
+    model.update(x, np.sin(x) + 0.4 * GENERATOR.normal(size=100))
+    before = model.hyperparameters["channels"]["y"]["noise"]
+    model.add_channel("other", sgp.Gaussian())
+    precision = np.asarray(model.state.memory.precision)
+    assert precision[2, 2] == pytest.approx(200, rel=0.3)  # 2N in log σ; the kernel has two
+    model.update({"other": (x, np.cos(x) + 0.1 * GENERATOR.normal(size=100))})
+    assert model.hyperparameters["channels"]["y"]["noise"] == pytest.approx(before, rel=0.1)
