@@ -1,0 +1,31 @@
+"""State: what is kept of the past, and what a step reports."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Float, Int
+
+from streamgp.generative import Generative
+from streamgp.inference.conditioning import Inducing
+from streamgp.inference.memory import Memory
+from streamgp.inference.sites import Site
+
+
+class State(eqx.Module):
+    """All that is kept of the past. No data, and nothing that can be derived."""
+
+    model: Generative  # parameters still wrapped: constrained, with priors
+    inducing: Inducing
+    site: Site  # whitened by the prior under `model` at `inducing`
+    memory: Memory  # of how past data depend on the hyperparameters
+    count: Float[Array, ""]  # observations it stands for, faded ones in part
+    energy: Float[Array, ""]  # their squares about the offset; for the noise of a lone channel
+
+
+class Info(NamedTuple):
+    """What happened in a step."""
+
+    bound: Float[Array, ""]  # L_C of the batch: the first batch's is the ordinary ELBO
+    log_predictive: Float[Array, " N"]  # of each row, before learning from it
+    e_rounds: Int[Array, ""]
+    m_evaluations: Int[Array, ""]
