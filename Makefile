@@ -27,7 +27,10 @@ lint: setup
 benchmark: setup
 	$(BIN)/python -m benchmarks.retention
 	$(BIN)/python -m benchmarks.carry
+	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.updates
+	$(BIN)/python -m benchmarks.samples
+	$(BIN)/python -m benchmarks.solar
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
