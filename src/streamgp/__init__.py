@@ -2,7 +2,7 @@
 
 from streamgp.errors import ConfigurationError, DataError, NumericalError, StreamGPError
 from streamgp.forgetting import Forgetting
-from streamgp.inducing import Adaptive, Fixed, Growing, View
+from streamgp.inducing import Adaptive, Fixed, Growing, KMeans, View
 from streamgp.inference.carry import Marginals, Projection
 from streamgp.kernels import (
     RBF,
@@ -55,6 +55,7 @@ __all__ = [
     "Gaussian",
     "Growing",
     "HeteroscedasticGaussian",
+    "KMeans",
     "Learner",
     "Likelihood",
     "Linear",

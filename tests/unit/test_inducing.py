@@ -114,3 +114,17 @@ def test_a_function_of_the_users_own():
 def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="tolerance"):
         sgp.Adaptive(tolerance=0.0)
+
+
+def test_centres_keep_to_old_ground_as_well_as_new():
+    strategy = sgp.KMeans(10)
+    x = np.random.default_rng(0).uniform(0, 10, (200, 1))
+    (first,) = place(strategy, view(NONE, x))
+    assert len(first) == 10
+    assert np.abs(x - first.T).min(axis=1).max() < 1.5
+    (both,) = place(strategy, view(first, x + 10, update=2))
+    assert len(both) == 10
+    assert (both < 10).sum() >= 3
+    assert (both > 10).sum() >= 3
+    (few,) = place(strategy, view(NONE, np.ones((5, 1))))
+    np.testing.assert_array_equal(few, [[1.0]])

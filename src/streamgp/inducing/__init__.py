@@ -4,5 +4,6 @@ from streamgp.inducing.adaptive import Adaptive
 from streamgp.inducing.base import Strategy, View, place
 from streamgp.inducing.fixed import Fixed
 from streamgp.inducing.growing import Growing
+from streamgp.inducing.kmeans import KMeans
 
-__all__ = ["Adaptive", "Fixed", "Growing", "Strategy", "View", "place"]
+__all__ = ["Adaptive", "Fixed", "Growing", "KMeans", "Strategy", "View", "place"]

@@ -213,15 +213,11 @@ class Episode(NamedTuple):
             # f as a map of values whitened as q is: u = L_learned·v.
             back = solve_lower(chol, projection, transpose=True)
             regression = jnp.swapaxes(whitener, -1, -2) @ back
-            rows = mix(
-                model, self.batch.channel, regression, variance, factorised=self.options.factorised
-            )
+            rows = mix(model, self.batch.channel, regression, variance, factorised=factorised)
             return expected_log_density(model, self.batch, marginals(fit.posterior, rows))
 
         projected = project(learned, inducing, whitener, self.batch.x)
-        latent = marginals(
-            fit.posterior, latent_features(*projected, factorised=self.options.factorised)
-        )
+        latent = marginals(fit.posterior, latent_features(*projected, factorised=factorised))
         return memory.joined(
             memory.expand_kernels(expected, wrapped) if kernels else memory.blank(wrapped.kernels),
             remember_channels(wrapped, self.batch, fit.rows, fit.marginals, latent),
