@@ -14,7 +14,9 @@ NONE = np.zeros((0, 1))
 
 
 def view(points, x, update=1, latents=1):
-    return View((points,) * latents, x, (KERNEL,) * latents, update, np.ones((latents, len(x))))
+    """Of observations so noisy that only the tolerance counts."""
+    precision = np.full((latents, len(x)), 1e-3)
+    return View((points,) * latents, x, (KERNEL,) * latents, update, precision)
 
 
 def residual_share(z, x):
