@@ -36,15 +36,15 @@ class Filtered(NamedTuple):
 class _Row(NamedTuple):
     batch: Batch  # of this row alone
     features: Features  # likewise
-    projection: Float[Array, "Q M"]
+    projection: Float[Array, "S Q"]  # u at the row is Gᵀv; a block a latent
     variance: Float[Array, " Q"]
     weights: Float[Array, "J Q"]
     site: RowSites  # of conjugate channels: known beforehand
 
 
 class _Moments(NamedTuple):
-    mean: Float[Array, "Q M"]
-    covariance: Float[Array, "Q M Q M"]
+    mean: Float[Array, " S"]
+    covariance: Float[Array, "S S"]
 
 
 class _AtRow(NamedTuple):
@@ -67,35 +67,31 @@ def filter_rows(
     """Fold the rows in one after the other. For a joint site only."""
     projection, variance = project(model, inducing, chol, batch.x)
     features = mix(model, batch.channel, projection, variance, factorised=False)
+    latents = jnp.eye(len(chol))
     exact = exact_sites(model, batch, features, no_sites(features))
     rows = _Row(
         jax.tree.map(lambda leaf: leaf[:, None], batch),
         jax.tree.map(lambda leaf: leaf[:, None], features),
-        jnp.moveaxis(projection, -1, 0),
+        jnp.einsum("qmn,qr->nqmr", projection, latents).reshape(len(batch.y), -1, len(latents)),
         variance.T,
         model.loadings()[0][batch.channel],
         exact,
     )
 
     def fold(now: _Moments, row: _Row) -> tuple[_Moments, tuple]:
-        reach = jnp.einsum("qmrn,rn->qmr", now.covariance, row.projection)
-        at_row = _AtRow(
-            jnp.einsum("qm,qm->q", now.mean, row.projection),
-            jnp.einsum("qmr,qm->qr", reach, row.projection),
-        )
+        reach = now.covariance @ row.projection
+        at_row = _AtRow(now.mean @ row.projection, row.projection.T @ reach)
         own = row.site if model.conjugate else _settled(model, row, at_row, rounds, tolerance)
         pull, stiffness = _condition(row.weights, at_row, own)
-        towards = jnp.einsum("qmr,jr->qmj", reach, row.weights)
-        back = jnp.einsum("qmj,jk->qmk", towards, stiffness)
+        towards = reach @ row.weights.T
         moved = _Moments(
-            now.mean + towards @ pull,
-            now.covariance - jnp.einsum("qmj,rnj->qmrn", back, towards),
+            now.mean + towards @ pull, now.covariance - (towards @ stiffness) @ towards.T
         )
         cross = at_row.covariance @ row.weights.T
         after = _AtRow(at_row.mean + cross @ pull, at_row.covariance - cross @ stiffness @ cross.T)
         return moved, (own, at_row, after)
 
-    _, (own, before, after) = jax.lax.scan(fold, _moments(site, chol.shape[:2]), rows)
+    _, (own, before, after) = jax.lax.scan(fold, _moments(site), rows)
     latent = after.covariance + jax.vmap(jnp.diag)(rows.variance)
     return Filtered(
         site + aggregate(own, features),
@@ -107,11 +103,10 @@ def filter_rows(
     )
 
 
-def _moments(site: Site, shape: tuple[int, ...]) -> _Moments:
+def _moments(site: Site) -> _Moments:
     posterior = condition(site)
     half = solve_lower(posterior.chol[0], jnp.eye(posterior.mean.shape[-1]))
-    covariance = half.T @ half
-    return _Moments(posterior.mean.reshape(shape), covariance.reshape(*shape, *shape))
+    return _Moments(posterior.mean[0], half.T @ half)
 
 
 def _marginals(at: _AtRow, rows: _Row, features: Features) -> Marginals:
