@@ -103,8 +103,10 @@ class Prediction:
             )
         if isinstance(self.likelihood, Gaussian):
             return self.mean + self.std * float(jax.scipy.special.ndtri(level))
-        values = np.asarray(_quantile(self.likelihood, *self._moments_of_f(), jnp.asarray(level)))
-        return np.floor(values + 1e-6) if self.likelihood.support.is_discrete else values
+        discrete = bool(self.likelihood.support.is_discrete)
+        moments = self._moments_of_f()
+        values = np.asarray(_quantile(self.likelihood, *moments, jnp.asarray(level), discrete))
+        return np.floor(values + 1e-6) if discrete else values
 
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
@@ -164,8 +166,9 @@ def _quantile(
     mean: Float[Array, "N J"],
     covariance: Float[Array, "N J J"],
     level: Float[Array, ""],
+    discrete: bool,
 ) -> Float[Array, " N"]:
-    """Bisection on the predictive distribution function."""
+    """Bisection on the predictive distribution function; for whole numbers it may end early."""
     centre, variance = _moments(likelihood, mean, covariance)
     if centre.ndim > 1:  # of the classes' indicators
         centre, variance = jnp.zeros((2, len(mean)))
@@ -185,15 +188,21 @@ def _quantile(
         high = jnp.where(short_above, centre + 2 * (high - centre), high)
         return low, high, jnp.any(short_below | short_above), tries + 1
 
-    def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = ends
+    def halve(ends: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        low, high, tries = ends
         middle = 0.5 * (low + high)
         is_enough = enough(middle)
-        return jnp.where(is_enough, low, middle), jnp.where(is_enough, middle, high)
+        low, high = jnp.where(is_enough, low, middle), jnp.where(is_enough, middle, high)
+        return low, high, tries + 1
+
+    def is_wide(ends: tuple[Array, Array, Array]) -> Bool[Array, ""]:
+        low, high, tries = ends
+        narrow = 1e-3 if discrete else 1e-12 * (jnp.abs(low) + jnp.abs(high)) + 1e-300
+        return jnp.any(high - low > narrow) & (tries < _BISECTIONS)
 
     begin = (centre - reach, centre + reach, jnp.asarray(True), jnp.asarray(0))
     low, high, _, _ = jax.lax.while_loop(lambda b: b[2] & (b[3] < _DOUBLINGS), widen, begin)
-    _, high = jax.lax.fori_loop(0, _BISECTIONS, halve, (low, high))
+    _, high, _ = jax.lax.while_loop(is_wide, halve, (low, high, jnp.asarray(0)))
     return high
 
 
