@@ -97,6 +97,7 @@ def model(seed: int = 0) -> sgp.ContinualGP:
             sgp.Periodic(lengthscale=0.5, period=sgp.fixed(1.0)),
         ],
         inducing=sgp.Adaptive(tolerance=0.01, budget=64),
+        learning=sgp.VEM(every=10),
         seed=seed,
     )
 
