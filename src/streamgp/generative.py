@@ -79,11 +79,17 @@ class Generative(eqx.Module):
         weights, offsets = self.loadings()
         mean = offsets[batch.channel]
         zeros = jnp.zeros((*mean.shape, mean.shape[-1]))
-        _, precision = self.per_row(
-            lambda likelihood, *row: likelihood.curvature(*row), batch, mean, zeros
-        )
+        _, precision = self.curvature(batch, mean, zeros)
         w = weights[batch.channel]
         return jnp.einsum("njq,njk,nkq->qn", w, precision, w)
+
+    def curvature(
+        self, batch: Batch, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
+    ) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]:
+        """E_q[∇ log p] and −E_q[∇∇ log p] of every row."""
+        return self.per_row(
+            lambda likelihood, *row: likelihood.curvature(*row), batch, mean, covariance
+        )
 
     def per_row(
         self,

@@ -57,8 +57,9 @@ def gather_rows(
 
 
 def _indices(channel: Any, names: list[str], rows: int) -> Int[np.ndarray, " N"]:
-    given = np.broadcast_to(np.asarray(channel, str), (rows,)) if np.ndim(channel) == 0 else None
-    given = np.asarray(channel, str) if given is None else given
+    given = np.asarray(channel, str)
+    if given.ndim == 0:
+        given = np.broadcast_to(given, rows)
     unknown = sorted(set(given.tolist()) - set(names))
     if unknown or given.shape != (rows,):
         raise DataError(

@@ -28,6 +28,12 @@ class Posterior(eqx.Module):
     chol: Float[Array, "G S S"]  # of the precision I + Λ
     log_evidence: Float[Array, ""]  # log ∫ N(v; 0, I) t(v) dv
 
+    def covariance(self) -> Float[Array, "G S S"]:
+        """(I + Λ)⁻¹, for the few who need it whole."""
+        identity = jnp.broadcast_to(jnp.eye(self.chol.shape[-1]), self.chol.shape)
+        half = solve_lower(self.chol, identity)
+        return jnp.swapaxes(half, -1, -2) @ half
+
 
 class Marginals(eqx.Module):
     """q(f) of each row. The parts that come from v alone are kept for the bound."""

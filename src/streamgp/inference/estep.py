@@ -73,7 +73,7 @@ def natural_step(
     Factorised blocks go one after the other, each seeing the means the ones before it moved to.
     """
     means, mean = now.marginals.block_means, now.marginals.mean
-    gradient, target = _curvature(model, batch, mean, now.marginals.covariance)
+    gradient, target = model.curvature(batch, mean, now.marginals.covariance)
     precision = now.rows.precision + share * (target - now.rows.precision)
     blocks = means.shape[-1]
     if blocks > 1:
@@ -91,7 +91,7 @@ def natural_step(
             moved = design @ solve_lower(chol[g], half, transpose=True)[:, 0]
             means = means.at[..., g].set(moved)
             mean = features.offset + jnp.sum(means, axis=-1)
-            gradient, _ = _curvature(model, batch, mean, now.marginals.covariance)
+            gradient, _ = model.curvature(batch, mean, now.marginals.covariance)
     return RowSites(jnp.stack(columns, axis=-1), precision)
 
 
@@ -121,7 +121,7 @@ def exact_sites(model: Generative, batch: Batch, features: Features, held: RowSi
     if features.design.shape[2] > 1:
         return held
     zeros = jnp.zeros_like(features.slack)
-    gradient, precision = _curvature(model, batch, features.offset, zeros)
+    gradient, precision = model.curvature(batch, features.offset, zeros)
     exact = jnp.asarray([c.likelihood.conjugate for c in model.channels])[batch.channel]
     return RowSites(
         jnp.where(exact[:, None, None], gradient[..., None], held.linear),
@@ -162,11 +162,3 @@ def e_step(
     )  # fmt: skip
     end = jax.lax.while_loop(lambda loop: ~loop.done & (loop.rounds <= rounds), better, start)
     return end.fit, end.rounds - 1
-
-
-def _curvature(
-    model: Generative, batch: Batch, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
-) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]:
-    return model.per_row(
-        lambda likelihood, *row: likelihood.curvature(*row), batch, mean, covariance
-    )

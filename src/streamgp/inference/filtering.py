@@ -105,8 +105,7 @@ def filter_rows(
 
 def _moments(site: Site) -> _Moments:
     posterior = condition(site)
-    half = solve_lower(posterior.chol[0], jnp.eye(posterior.mean.shape[-1]))
-    return _Moments(posterior.mean[0], half.T @ half)
+    return _Moments(posterior.mean[0], posterior.covariance()[0])
 
 
 def _marginals(at: _AtRow, rows: _Row, features: Features) -> Marginals:

@@ -21,7 +21,6 @@ from streamgp.generative import Generative
 from streamgp.inference.conditioning import condition
 from streamgp.inference.memory import Memory
 from streamgp.inference.sites import Site
-from streamgp.linalg import solve_lower
 from streamgp.mixing import Features
 from streamgp.parameters import split
 
@@ -50,9 +49,7 @@ def past(model: Generative, count: Float[Array, ""], energy: Float[Array, ""]) -
 
 def energy(model: Generative, batch: Batch, features: Features) -> Float[Array, ""]:
     """Σ (y − offset)² + slack of a batch."""
-    gradient, _ = model.per_row(
-        lambda likelihood, *row: likelihood.curvature(*row), batch, features.offset, features.slack
-    )
+    gradient, _ = model.curvature(batch, features.offset, features.slack)
     squares = jnp.sum(gradient**2) * _noise(model) ** 4
     return squares + jnp.sum(jnp.where(batch.mask, features.slack[:, 0, 0], 0.0))
 
@@ -62,9 +59,9 @@ def expanded(
 ) -> Memory:
     """The same knowledge as an expansion in log σ, for when the channel is no longer alone."""
     posterior = condition(site)
-    half = solve_lower(posterior.chol[0], jnp.eye(posterior.mean.shape[1]))
-    second = half.T @ half + jnp.outer(posterior.mean[0], posterior.mean[0])
-    at_site = site.linear[0] @ posterior.mean[0] - 0.5 * jnp.sum(site.precision[0] * second)
+    mean, covariance = posterior.mean[0], posterior.covariance()[0]
+    second = covariance + jnp.outer(mean, mean)
+    at_site = site.linear[0] @ mean - 0.5 * jnp.sum(site.precision[0] * second)
     residual = energy / _noise(model) ** 2 - 2 * at_site  # Σ E[(y − f)²] / σ²
     return Memory((residual - count)[None], 2 * residual[None, None])
 

@@ -76,10 +76,8 @@ def _begin(
     """All points in place, and E[vvᵀ]; factorised blocks lie along the diagonal."""
     posterior = condition(site)
     identity, slots = jnp.eye(site.linear.shape[1]), jnp.eye(inducing.mask.shape[1])
-    roots = [solve_lower(chol, identity) for chol in posterior.chol]
-    second = block_diag(
-        *[r.T @ r + jnp.outer(m, m) for r, m in zip(roots, posterior.mean, strict=True)]
-    )
+    outer = jnp.einsum("gs,gt->gst", posterior.mean, posterior.mean)
+    second = block_diag(*(posterior.covariance() + outer))
     precision = block_diag(*(identity + site.precision))
     w = block_diag(*[solve_lower(chol, slots) for chol in factorise(model, inducing)])
     search = _Search(

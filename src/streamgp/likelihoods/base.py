@@ -18,9 +18,7 @@ from numpyro.distributions import Distribution
 from streamgp.likelihoods import quadrature
 from streamgp.linalg import positive_part
 
-_FAR = 5.0  # in log units
-
-
+_FAR = 5.0  # log units from which a row begins at its own mode
 _SUPPORTS: dict[Any, Any] = {}  # by structure: building a distribution takes milliseconds
 
 

@@ -20,10 +20,7 @@ class Categorical(Likelihood):
     log_concave = True
 
     def __check_init__(self) -> None:
-        if not (isinstance(self.classes, int) and self.classes >= 2):
-            raise ConfigurationError(
-                problem("at least 2 classes", repr(self.classes), "Count every class there can be.")
-            )
+        check_classes(self.classes)
 
     @property
     def latents(self) -> int:
@@ -60,3 +57,11 @@ class Categorical(Likelihood):
         average = weights @ p
         gradient = jax.nn.one_hot(y.astype(jnp.int32), self.classes, dtype=mean.dtype) - average
         return gradient, jnp.diag(average) - jnp.einsum("k,kj,ki->ji", weights, p, p)
+
+
+def check_classes(classes: int) -> None:
+    """Raise where there are not at least two."""
+    if not (isinstance(classes, int) and classes >= 2):
+        raise ConfigurationError(
+            problem("at least 2 classes", repr(classes), "Count every class there can be.")
+        )

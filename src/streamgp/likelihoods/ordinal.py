@@ -11,6 +11,7 @@ from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.categorical import check_classes
 from streamgp.parameters import Parameter, Real, positive
 
 _SPREAD = 3.0  # of the prior of the first cutpoint, in log odds
@@ -30,10 +31,7 @@ class Ordinal(Likelihood):
     log_concave = True
 
     def __check_init__(self) -> None:
-        if not (isinstance(self.classes, int) and self.classes >= 2):
-            raise ConfigurationError(
-                problem("at least 2 classes", repr(self.classes), "Count every class there can be.")
-            )
+        check_classes(self.classes)
 
     @property
     def cutpoints(self) -> Float[Array, " C"]:
