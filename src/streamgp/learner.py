@@ -84,7 +84,8 @@ class Learner(eqx.Module):
         setting = episode.setting(learned.model)
         counts = counted(state, setting.model, batch, setting.features)
         after = State(learned.model, state.inducing, fit.site, remembered, *counts)
-        return after, Info(bound, before, learned.e_rounds, learned.m_evaluations)
+        work = (learned.e_rounds, learned.m_evaluations)
+        return after, Info(bound, before, *work, after.is_finite())
 
     def filter(self, state: State, batch: Batch) -> tuple[State, Float[Array, " N"]]:
         """Fold the rows of a batch in one by one, in order, at fixed hyperparameters.

@@ -13,7 +13,6 @@ from streamgp import setup
 from streamgp.data import Batch, Rows
 from streamgp.generative import Generative
 from streamgp.inducing import Strategy, View, place
-from streamgp.inference.conditioning import Inducing
 from streamgp.inference.pruning import prune
 from streamgp.learner import Learner, State
 
@@ -21,14 +20,17 @@ _move = eqx.filter_jit(Learner.move)
 _latent_precision = eqx.filter_jit(Generative.latent_precision)
 
 
-@eqx.filter_jit
-def _settled(
-    strategy: Any, model: Generative, inducing: Inducing, batch: Batch
-) -> Bool[Array, " N"]:
-    plain = paramax.unwrap(model)
+def settled(strategy: Any, state: State, batch: Batch) -> Bool[Array, " N"]:
+    """Which rows are known to change no point; none where the strategy cannot tell."""
+    if not hasattr(strategy, "settled"):
+        return jnp.zeros(len(batch.y), bool)
+    plain, inducing = paramax.unwrap(state.model), state.inducing
     precision = plain.latent_precision(batch)
     kernels = plain.latent_kernels
     return strategy.settled(kernels, inducing.points, inducing.mask, batch.x, precision)
+
+
+_settled = eqx.filter_jit(settled)
 
 
 @eqx.filter_jit
@@ -59,10 +61,8 @@ class Placer:
         return place(self.strategy, self._view(before, rows, model, update))
 
     def settled(self, state: State, batch: Batch) -> Bool[np.ndarray, " N"]:
-        """Which rows are known to change no point; none where the strategy cannot tell."""
-        if not hasattr(self.strategy, "settled"):
-            return np.zeros(len(batch.y), bool)
-        return np.asarray(_settled(self.strategy, state.model, state.inducing, batch))
+        """Which rows change no point."""
+        return np.asarray(_settled(self.strategy, state, batch))
 
     @property
     def follows_kernels(self) -> bool:

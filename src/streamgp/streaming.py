@@ -11,17 +11,24 @@ from collections.abc import Callable
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Array, Bool, Float
 
-from streamgp.data import Rows
+from streamgp.data import Batch, Rows
 from streamgp.learner import Learner, State
 from streamgp.placing import points_of
 from streamgp.progress import Progress, Scores, watched
 from streamgp.report import UpdateReport
 from streamgp.setup import spread_of
-from streamgp.updating import Updater, Work, check_finite
+from streamgp.updating import Updater, Work, check
 
-_filter = eqx.filter_jit(Learner.filter)
+
+@eqx.filter_jit
+def _filter(
+    learner: Learner, state: State, batch: Batch
+) -> tuple[State, Float[Array, " N"], Bool[Array, ""]]:
+    after, scores = learner.filter(state, batch)
+    return after, scores, after.is_finite()
+
 
 _RUN = 1024  # samples that one scan takes
 
@@ -69,8 +76,8 @@ class Streamer:
 
     def _filtered(self, progress: Progress, run: Rows) -> tuple[Progress, Scores]:
         assert progress.state is not None
-        after, numbers = _filter(self.updater.learner, progress.state, run.pack())
-        check_finite(after)
+        after, numbers, finite = _filter(self.updater.learner, progress.state, run.pack())
+        check(finite)
         now = progress.after(run, after, updates=run.size, learned=False)
         return watched(now, run, np.asarray(numbers)[: run.size], one_by_one=True)
 

@@ -5,24 +5,45 @@ Nothing is changed in place, so an update that breaks off leaves no trace.
 
 import dataclasses
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Bool, Float
 
-from streamgp.data import Rows, blank_batch
+from streamgp.data import Batch, Rows, blank_batch
 from streamgp.errors import NumericalError
 from streamgp.forgetting import Forgetting
 from streamgp.generative import Generative
+from streamgp.inducing import Strategy
 from streamgp.learner import Info, Learner, State
-from streamgp.placing import Placer, Points, points_of
+from streamgp.placing import Placer, Points, points_of, settled
 from streamgp.progress import Progress, Scores, watched
 from streamgp.report import UpdateReport
 from streamgp.setup import Setup, spread_of
 
-_step = eqx.filter_jit(Learner.step)
+
+@eqx.filter_jit
+def _step(
+    learner: Learner,
+    strategy: Strategy,
+    state: State,
+    batch: Batch,
+    start: Generative | None,
+    *,
+    learn: bool,
+) -> tuple[State, Info, Bool[Array, ""]]:
+    """A step, and whether the strategy would have left the points as they are.
+
+    In one program, because a sample costs less than calling one. `start` is None for the state's
+    own hyperparameters.
+    """
+    after, info = learner.step(state, batch, start, learn=learn)
+    return after, info, jnp.asarray(False) if learn else jnp.all(settled(strategy, state, batch))
+
+
 _log_predictive = eqx.filter_jit(Learner.log_predictive)
 
 _PLACEMENTS = 3  # how often one update may place points anew as its kernels are learned
@@ -58,7 +79,6 @@ class Updater:
         learn = self._is_due(progress, rows.size) and self._is_calm(progress, before, rows)
         fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
         after, scores, work = fold(before, rows, start, progress.updates + 1, learn)
-        check_finite(after)
         now = progress.after(rows, after, updates=1, learned=learn)
         now, seen = watched(now, rows, scores)
         return now, self.report(progress, now, seen, work, begin)
@@ -68,10 +88,9 @@ class Updater:
         begin, state = time.perf_counter(), progress.state
         assert state is not None
         batch = blank_batch(state.inducing.points.shape[-1])
-        after, info = _step(self.learner, state, batch, state.model, learn=True)
-        check_finite(after)
+        after, work, _, _ = self._step(state, batch, None, learn=True)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
-        return now, self.report(progress, now, Scores({}, {}, ()), _work(info), begin)
+        return now, self.report(progress, now, Scores({}, {}, ()), work, begin)
 
     def _ready(self, progress: Progress, rows: Rows) -> State:
         """The state before the rows, with every channel among them on a scale."""
@@ -88,11 +107,11 @@ class Updater:
         share = self.forgetting.share(advance)
         return state if share == 1.0 else self.learner.tempered(state, share)
 
-    def _start(self, before: State, rows: Rows) -> Generative:
+    def _start(self, before: State, rows: Rows) -> Generative | None:
         """Hyperparameters to begin from: the kernels' anew while all inputs were at one place."""
         known = np.concatenate([rows.x[:0], *points_of(before)])
         if not len(known) or spread_of(known).any():
-            return before.model
+            return None
         return self.setup.rescaled(before.model, np.concatenate([known, rows.x]), rows.y)
 
     def _is_due(self, progress: Progress, more: int) -> bool:
@@ -111,30 +130,42 @@ class Updater:
         return max(scores.surprise.values()) < _CALM
 
     def _fold(
-        self, before: State, rows: Rows, start: Generative, update: int, learn: bool
+        self, before: State, rows: Rows, start: Generative | None, update: int, learn: bool
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
         points, scores, batch = None, None, rows.pack()
-        if not learn and self.placer.settled(before, batch).all():
-            after, info = _step(self.learner, before, batch, start, learn=False)
-            return after, np.asarray(info.log_predictive)[: rows.size], _work(info)
+        if not learn and update > 1:  # more often than not there is no point to place
+            after, work, numbers, settled = self._step(before, batch, start, learn=False)
+            if settled:
+                return after, numbers[: rows.size], work
         for _ in range(_PLACEMENTS):
-            wanted = self.placer.wanted(before, rows, start, update)
+            wanted = self.placer.wanted(before, rows, start or before.model, update)
             if points is not None and _suffice(points, wanted):
                 break
             points = wanted
             moved = self.placer.move(before, points)
-            after, info = _step(self.learner, moved, batch, start, learn=learn)
+            after, work, numbers, _ = self._step(moved, batch, start, learn=learn)
             if scores is None:  # of the rows before anything was learned from them
-                scores = np.asarray(info.log_predictive)[: rows.size]
+                scores = numbers[: rows.size]
             start = after.model
             if not (learn and self.placer.follows_kernels):
                 break
         assert scores is not None
-        return self.placer.pruned(before, after, batch), scores, _work(info)
+        return self.placer.pruned(before, after, batch), scores, work
+
+    def _step(
+        self, state: State, batch: Batch, start: Generative | None, *, learn: bool
+    ) -> tuple[State, Work, Float[np.ndarray, " _"], bool]:
+        """The state after, what it took, the rows' scores, and whether no point was wanted."""
+        strategy = self.placer.strategy
+        after, info, settled = _step(self.learner, strategy, state, batch, start, learn=learn)
+        info, settled = jax.device_get((info, settled))
+        check(info.finite)
+        work = Work(float(info.bound), int(info.e_rounds), int(info.m_evaluations))
+        return after, work, info.log_predictive, bool(settled)
 
     def _fold_in_parts(
-        self, before: State, rows: Rows, start: Generative, update: int, learn: bool
+        self, before: State, rows: Rows, start: Generative | None, update: int, learn: bool
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """A batch too large to hold at once, in random parts.
 
@@ -188,18 +219,14 @@ class Updater:
         )
 
 
-def _work(info: Info) -> Work:
-    return Work(float(info.bound), int(info.e_rounds), int(info.m_evaluations))
-
-
 def sizes(state: State) -> tuple[int, ...]:
     """How many inducing points each latent function has."""
     return tuple(len(points) for points in points_of(state))
 
 
-def check_finite(state: State) -> None:
-    leaves = jax.tree.leaves(eqx.filter(state, eqx.is_inexact_array))
-    if not all(np.isfinite(leaf).all() for leaf in leaves):
+def check(finite: Any) -> None:
+    """Refuse what an update ended in, unless it is finite."""
+    if not finite:
         raise NumericalError(
             "the update did not end in finite numbers; the model is as it was. "
             "Please report the batch that did this."

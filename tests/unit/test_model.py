@@ -11,6 +11,7 @@ import streamgp as sgp
 from streamgp import updating
 from streamgp.data import pack, row_bucket
 from streamgp.learner import Learner
+from streamgp.updating import Updater
 
 X = np.linspace(0, 6, 40)
 
@@ -72,13 +73,8 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(two_channels, monk
 
 def test_numbers_that_are_not_finite_are_refused(two_channels, monkeypatch):
     state = two_channels.state
-    real = updating._step
-
-    def broken(*args, **kwargs):
-        after, info = real(*args, **kwargs)
-        return eqx.tree_at(lambda s: s.site.linear, after, jnp.nan * after.site.linear), info
-
-    monkeypatch.setattr(updating, "_step", broken)
+    broken = eqx.tree_at(lambda s: s.site.linear, state, jnp.nan * state.site.linear)
+    monkeypatch.setattr(Updater, "_ready", lambda *_: broken)
     with pytest.raises(sgp.NumericalError, match="as it was"):
         two_channels.update({"a": (X, np.cos(X))})
     assert two_channels.state is state
@@ -134,9 +130,11 @@ def test_a_silent_channel_keeps_the_prior():
 def test_one_trace_a_bucket_over_two_hundred_ragged_batches(monkeypatch):
     traced = []
 
-    def counted(learner, state, batch, start, *, learn):
+    step = updating._step.__wrapped__
+
+    def counted(learner, strategy, state, batch, start, *, learn):
         traced.append((batch.y.shape[0], state.inducing.mask.shape[1]))  # runs once a trace
-        return Learner.step(learner, state, batch, start, learn=learn)
+        return step(learner, strategy, state, batch, start, learn=learn)
 
     monkeypatch.setattr(updating, "_step", eqx.filter_jit(counted))
     generator = np.random.default_rng(0)

@@ -1,12 +1,12 @@
 """Rows as they came, and the padded, masked batch that compiled programs take."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
 from streamgp.data.buckets import row_bucket
 
@@ -14,12 +14,15 @@ ANY_FAMILYS_VALUE = 0.5  # has a finite log-density in every family; stands in f
 
 
 class Batch(eqx.Module):
-    """N rows from any channels, in any order. Rows whose mask is false are padding."""
+    """N rows from any channels, in any order. Rows whose mask is false are padding.
 
-    x: Float[Array, "N P"]
-    y: Float[Array, " N"]
-    channel: Int[Array, " N"]
-    mask: Bool[Array, " N"]
+    JAX's arrays or NumPy's: programs take either, and NumPy's cost less to hand over.
+    """
+
+    x: Float[Any, "N P"]
+    y: Float[Any, " N"]
+    channel: Int[Any, " N"]
+    mask: Bool[Any, " N"]
 
 
 class Rows(NamedTuple):
@@ -40,12 +43,8 @@ class Rows(NamedTuple):
         """Padded to the next bucket. Padding repeats a row: always legal values."""
         padded = row_bucket(self.size)
         rows = np.minimum(np.arange(padded), self.size - 1)
-        return Batch(
-            x=jnp.asarray(self.x[rows]),
-            y=jnp.asarray(self.y[rows]),
-            channel=jnp.asarray(self.channel[rows]),
-            mask=jnp.asarray(np.arange(padded) < self.size),
-        )
+        real = np.arange(padded) < self.size
+        return Batch(self.x[rows], self.y[rows], self.channel[rows], real)
 
 
 def pack(

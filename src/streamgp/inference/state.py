@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 import equinox as eqx
-from jaxtyping import Array, Float, Int
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from streamgp.generative import Generative
 from streamgp.inference.conditioning import Inducing
@@ -21,6 +23,11 @@ class State(eqx.Module):
     count: Float[Array, ""]  # observations it stands for, faded ones in part
     energy: Float[Array, ""]  # their squares about the offset; for the noise of a lone channel
 
+    def is_finite(self) -> Bool[Array, ""]:
+        """Whether there is no NaN and no infinity in it."""
+        leaves = jax.tree.leaves(eqx.filter(self, eqx.is_inexact_array))
+        return jnp.all(jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]))
+
 
 class Info(NamedTuple):
     """What happened in a step."""
@@ -29,3 +36,4 @@ class Info(NamedTuple):
     log_predictive: Float[Array, " N"]  # of each row, before learning from it
     e_rounds: Int[Array, ""]
     m_evaluations: Int[Array, ""]
+    finite: Bool[Array, ""]  # whether the new state is
