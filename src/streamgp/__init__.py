@@ -2,7 +2,7 @@
 
 from streamgp.errors import ConfigurationError, DataError, NumericalError, StreamGPError
 from streamgp.forgetting import Forgetting
-from streamgp.inducing import Adaptive, Fixed, Growing, KMeans, View
+from streamgp.inducing import Adaptive, Fixed, Growing, KMeans, Refined, View
 from streamgp.inference.carry import Marginals, Projection
 from streamgp.kernels import (
     RBF,
@@ -72,6 +72,7 @@ __all__ = [
     "Prediction",
     "Projection",
     "RationalQuadratic",
+    "Refined",
     "State",
     "StreamGPError",
     "StudentT",

@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import paramax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from streamgp.data import Batch
 from streamgp.generative import Generative
@@ -27,6 +27,7 @@ from streamgp.inference.conditioning import (
 )
 from streamgp.inference.filtering import filter_rows
 from streamgp.inference.learning import VEM, Episode, Options, counted, remember_channels
+from streamgp.inference.refinement import refine_points
 from streamgp.inference.sites import empty
 from streamgp.inference.state import Info, State
 
@@ -57,6 +58,14 @@ class Learner(eqx.Module):
         model = paramax.unwrap(state.model)
         site = self.carry(model, state.inducing, state.site, inducing)
         return State(state.model, inducing, site, state.memory, state.count, state.energy)
+
+    def refined(
+        self, state: State, batch: Batch, fresh: Bool[Array, "Q M"], start: Generative,
+        *, evaluations: int,
+    ) -> State:  # fmt: skip
+        """The state with its `fresh` points, which carry no site yet, where they serve best."""
+        points = refine_points(state, batch, start, fresh, self._options, evaluations=evaluations)
+        return eqx.tree_at(lambda s: s.inducing, state, points)
 
     def tempered(self, state: State, share: Float[Array, ""] | float) -> State:
         """The state with that share of all it was told: the prior's part is untouched."""

@@ -17,6 +17,20 @@ from streamgp.inference.pruning import prune
 from streamgp.learner import Learner, State
 
 _move = eqx.filter_jit(Learner.move)
+
+
+@eqx.filter_jit
+def _refined(
+    learner: Learner,
+    state: State,
+    batch: Batch,
+    fresh: Bool[Array, "Q M"],
+    start: Generative,
+    evaluations: int,
+) -> State:
+    return learner.refined(state, batch, fresh, start, evaluations=evaluations)
+
+
 _latent_precision = eqx.filter_jit(Generative.latent_precision)
 
 
@@ -74,6 +88,17 @@ class Placer:
         if setup.extends(points_of(before), points):
             return setup.extended(before, setup.inducing(points))
         return _move(self.learner, before, setup.inducing(points))
+
+    def refined(self, before: State, moved: State, batch: Batch, start: Generative) -> State:
+        """The moved state with its new points refined, if the strategy asks for it."""
+        evaluations = getattr(self.strategy, "evaluations", 0)
+        old, new = points_of(before), points_of(moved)
+        if not evaluations or not setup.extends(old, new):
+            return moved
+        slots = np.arange(moved.inducing.mask.shape[1])
+        known = np.asarray([len(points) for points in old])
+        fresh = np.asarray(moved.inducing.mask) & (slots >= known[:, None])
+        return _refined(self.learner, moved, batch, jnp.asarray(fresh), start, evaluations)
 
     def pruned(self, before: State, state: State, batch: Batch) -> State:
         """The state without the points that its posterior needs least.

@@ -144,6 +144,7 @@ class Updater:
                 break
             points = wanted
             moved = self.placer.move(before, points)
+            moved = self.placer.refined(before, moved, batch, start or before.model)
             after, work, numbers, _ = self._step(moved, batch, start, learn=learn)
             if scores is None:  # of the rows before anything was learned from them
                 scores = numbers[: rows.size]

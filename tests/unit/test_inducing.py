@@ -11,6 +11,7 @@ from streamgp.inducing.adaptive import greedy
 
 KERNEL = tinygp.kernels.ExpSquared(1.0)
 NONE = np.zeros((0, 1))
+X = np.linspace(0, 5, 40)
 
 
 def view(points, x, update=1, latents=1):
@@ -130,3 +131,34 @@ def test_centres_keep_to_old_ground_as_well_as_new():
     assert (both > 10).sum() >= 3
     (few,) = place(strategy, view(NONE, np.ones((5, 1))))
     np.testing.assert_array_equal(few, [[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "observe"),
+    [(sgp.Gaussian(noise=0.1), np.sin), (sgp.Bernoulli(), lambda x: np.sin(x) > 0)],
+)
+def test_refined_points_raise_the_bound_and_old_points_stay(likelihood, observe):
+    def two_more(view):
+        return np.concatenate([view.points[0], view.x[:2]])
+
+    bounds, points = {}, {}
+    for name, strategy in {"plain": two_more, "refined": sgp.Refined(two_more)}.items():
+        model = sgp.ContinualGP(
+            likelihood, latents=[sgp.RBF(1.0, 1.0)], inducing=strategy, learning=None
+        )
+        first = model.update(X, observe(X).astype(float))
+        points[name] = model.inducing_points[0]
+        second = model.update(X + 6, observe(X + 6).astype(float))
+        bounds[name] = first.bound, second.bound
+        np.testing.assert_array_equal(model.inducing_points[0][:2], points[name])
+    assert bounds["refined"][0] > bounds["plain"][0] + 1.0
+    assert not np.allclose(points["plain"], points["refined"])
+    assert np.isfinite(bounds["refined"][1])
+
+
+def test_refinement_takes_what_its_strategy_can_do():
+    refined = sgp.Refined(sgp.Adaptive(budget=9))
+    assert refined.budget == 9
+    assert not hasattr(sgp.Refined(lambda view: view.x), "budget")
+    with pytest.raises(sgp.ConfigurationError, match="evaluation"):
+        sgp.Refined(sgp.Adaptive(), evaluations=0)

@@ -59,7 +59,7 @@ def model() -> sgp.ContinualGP:
         sgp.Gaussian(),
         latents=[sgp.Matern32()],
         inducing=sgp.Adaptive(budget=512),
-        learning=sgp.VEM(every=25),
+        learning=sgp.VEM(every=5),
     )
 
 

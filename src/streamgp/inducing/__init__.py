@@ -5,5 +5,6 @@ from streamgp.inducing.base import Strategy, View, place
 from streamgp.inducing.fixed import Fixed
 from streamgp.inducing.growing import Growing
 from streamgp.inducing.kmeans import KMeans
+from streamgp.inducing.refined import Refined
 
-__all__ = ["Adaptive", "Fixed", "Growing", "KMeans", "Strategy", "View", "place"]
+__all__ = ["Adaptive", "Fixed", "Growing", "KMeans", "Refined", "Strategy", "View", "place"]

@@ -156,6 +156,10 @@ class Episode(NamedTuple):
         rows = exact_sites(setting.model, self.batch, setting.features, rows)
         return fit_rows(setting.model, self.batch, setting.features, setting.carried, rows)
 
+    def bound(self, wrapped: Generative, rows: RowSites) -> Float[Array, ""]:
+        """The continual bound with the rows' sites held, where they are not exact."""
+        return self._fit(wrapped, rows).bound
+
     def _e(self, now: Learned) -> Learned:
         setting = self.setting(now.model)
         fit, more = e_step(
@@ -180,9 +184,8 @@ class Episode(NamedTuple):
         Holding sites rather than q follows the posterior as hyperparameters move, a tighter
         bound than plain variational EM's (Adam et al., 2021).
         """
-        fit = self._fit(wrapped, rows)
         remembered = self.state.memory.value(wrapped, self.state.model)
-        total = fit.bound + self._log_prior(wrapped) + remembered
+        total = self.bound(wrapped, rows) + self._log_prior(wrapped) + remembered
         total += self.of_noise(wrapped)
         # A small batch borrows from the past the size that makes the objective of order one.
         past_size = jnp.clip(self.state.count, 1, _ORDINARY_BATCH)
