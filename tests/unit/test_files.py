@@ -142,7 +142,7 @@ def test_three_families_and_one_that_comes_later_go_on():
             inducing=GRID,
             carry=sgp.Marginals(),
             seed=5,
-        ),  # fmt: skip
+        ),
         [
             lambda model: model.update(full),
             lambda model: model.update({"wait": (x + 1, np.exp(y))}),
@@ -234,6 +234,13 @@ def test_what_is_not_registered_cannot_be_saved(make, what, tmp_path):
     with pytest.raises(sgp.FileError, match=rf"(?s)^expected .*{what}"):
         make().save(path)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_could_not_be_read_again_is_not_written():
+    model = sgp.ContinualGP(sgp.Gaussian(), batch_rows=1e4)
+    with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.* number of rows"):
+        model.to_bytes()
 
 
 def test_what_is_not_registered_cannot_be_loaded(monkeypatch):

@@ -1,18 +1,22 @@
 """The inside of a file: everything that a model's next update depends on, and nothing else."""
 
+import contextlib
 import dataclasses
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
+from tinygp.kernels import Kernel
 
 from streamgp.data import inducing_bucket
 from streamgp.errors import FileError, problem
 from streamgp.files.container import Document, Tensors, seal, unseal
 from streamgp.files.values import Source, decode, encode
 from streamgp.forgetting import Forgetting
+from streamgp.generative import Generative
 from streamgp.inducing import Fixed
 from streamgp.inference import memory
 from streamgp.learner import Learner, State
@@ -23,7 +27,9 @@ from streamgp.updating import Updater
 
 
 def pack(updater: Updater, progress: Progress) -> bytes:
-    """A model as bytes."""
+    """A model as bytes. What could not be read again is not written."""
+    with _fitting("a model", "Compare its settings with what their documentation asks for."):
+        _check(updater, progress)
     tensors: Tensors = {}
     setup = updater.setup
     parts = {
@@ -45,21 +51,21 @@ def pack(updater: Updater, progress: Progress) -> bytes:
 def unpack(data: bytes) -> tuple[Updater, Progress]:
     """A model's parts from its bytes. Nothing is compiled and no code is taken from them."""
     contents, tensors = unseal(data)
+    with _fitting("a file", "Take another copy of the file."), jax.enable_x64(True):
+        updater, progress = _build(contents, tensors)
+        _check(updater, progress)
+    return updater, progress
+
+
+@contextlib.contextmanager
+def _fitting(what: str, remedy: str) -> Iterator[None]:
     try:
-        with jax.enable_x64(True):
-            updater, progress = _build(contents, tensors)
-            _check(updater, progress)
+        yield
     except FileError:
         raise
     except Exception as error:  # a file may hold anything, and a user's class check for anything
-        raise FileError(
-            problem(
-                "a file whose parts fit together",
-                f"one where they do not ({type(error).__name__}: {error})",
-                "Take another copy of the file.",
-            )
-        ) from error
-    return updater, progress
+        reason = f"one where they do not ({type(error).__name__}: {error})"
+        raise FileError(problem(f"{what} whose parts fit together", reason, remedy)) from error
 
 
 def _build(contents: Document, tensors: Tensors) -> tuple[Updater, Progress]:
@@ -81,19 +87,28 @@ def _check(updater: Updater, progress: Progress) -> None:
     _require(isinstance(updater.learner, Learner), "a learner")
     _require(isinstance(updater.forgetting, Forgetting), "a rule of forgetting")
     _require(isinstance(progress, Progress), "the progress made")
-    _require(callable(strategy), "a placement strategy")
+    _require(isinstance(setup.mixing, dict), "mixing weights by channel")
+    _require(callable(strategy) and not isinstance(strategy, Kernel), "a placement strategy")
+    if isinstance(strategy, Fixed):
+        _require(Fixed(strategy.points) == strategy, "inducing points")
     _require(_is_count(updater.batch_rows, least=1), "a number of rows")
     _require(_is_count(setup.seed), "a seed")
     _require(type(setup.plain) is bool, "whether the kernel's variance is learned")
     _require(tuple(setup.channels) == progress.channels, "counts of every channel")
-    counts = (*progress.seen.values(), progress.updates, progress.learned_at)
-    _require(all(_is_count(count) for count in counts), "counts that are not negative")
-    _require(set(progress.watches) <= set(progress.channels), "watches of channels")
-    _require(not np.isnan(progress.latest), "the latest input")
-    if isinstance(strategy, Fixed):
-        Fixed(strategy.points)  # raises where they are not points
+    _check_progress(progress)
     if progress.state is not None:
         _check_state(progress.state, updater)
+
+
+def _check_progress(progress: Progress) -> None:
+    counts = (*progress.seen.values(), progress.updates, progress.learned_at)
+    begun = progress.state is not None
+    _require(all(_is_count(count) for count in counts), "counts that are not negative")
+    _require(begun == (progress.updates > 0) == (progress.total > 0), "a state once there is data")
+    _require(progress.learned_at <= progress.total, "no more learned than seen")
+    _require(begun == bool(np.isfinite(progress.latest)), "the latest input")
+    _require(set(progress.watches) <= set(progress.channels), "watches of channels")
+    _require(not any(w.variance < 0 for w in progress.watches.values()), "spreads of scores")
 
 
 def _check_state(state: State, updater: Updater) -> None:
@@ -126,10 +141,13 @@ def _check_arrays(state: State) -> None:
     _require(state.inducing.mask.dtype == bool, "a mask of inducing points")
 
 
-def _shapes(model: object) -> tuple:
-    """What two models with the same structure and shapes have in common."""
+def _shapes(model: Generative) -> tuple:
+    """What two models have in common where all that may differ is real numbers."""
     leaves, structure = jax.tree.flatten(model)
-    return structure, [np.shape(leaf) for leaf in leaves]
+    return structure, [
+        np.shape(leaf) if eqx.is_inexact_array_like(leaf) else (type(leaf), np.shape(leaf))
+        for leaf in leaves
+    ]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -159,7 +159,7 @@ def _decode_class(value: dict, source: Source) -> Any:
     if not isinstance(cls, type):
         raise TypeError(f"{value['class']!r} is not a class")
     fields = {name: decode(item, source) for name, item in value["fields"].items()}
-    _check_fields(cls, fields)
+    fields = _complete(cls, fields)
     made: Any = cls(**fields) if issubclass(cls, tuple) else _made(cls, fields)
     _check_made(made)
     return made
@@ -183,13 +183,14 @@ _DECODERS = {
 }
 
 
-def _check_fields(cls: type, fields: dict[str, Any]) -> None:
-    """Raise where a class no longer has the fields that a file has, or has others."""
+def _complete(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields, with the defaults of those that the class did not have when they were saved."""
     if not dataclasses.is_dataclass(cls):
-        return
+        return fields
     known = {field.name for field in dataclasses.fields(cls)}
     missing = {name for name in known - set(fields) if not hasattr(cls, name)}
-    extra = set(fields) - known if issubclass(cls, eqx.Module) else set()
+    strict = registry.is_ours(cls) or issubclass(cls, eqx.Module)
+    extra = set(fields) - known if strict else set()
     if missing or extra:
         raise FileError(
             problem(
@@ -198,6 +199,7 @@ def _check_fields(cls: type, fields: dict[str, Any]) -> None:
                 "The class has changed since: load with the version that the file was saved with.",
             )
         )
+    return {**{name: getattr(cls, name) for name in known - set(fields)}, **fields}
 
 
 def _check_made(made: Any) -> None:
