@@ -1,9 +1,17 @@
 """Continual multi-task Gaussian processes."""
 
-from streamgp.errors import ConfigurationError, DataError, NumericalError, StreamGPError
+from streamgp.errors import (
+    ConfigurationError,
+    DataError,
+    FileError,
+    NumericalError,
+    StreamGPError,
+)
+from streamgp.files import register
 from streamgp.forgetting import Forgetting
 from streamgp.inducing import Adaptive, Fixed, Growing, KMeans, Refined, View
 from streamgp.inference.carry import Marginals, Projection
+from streamgp.io import from_bytes, load
 from streamgp.kernels import (
     RBF,
     Linear,
@@ -34,8 +42,7 @@ from streamgp.model import ContinualGP
 from streamgp.parameters import fixed
 from streamgp.prediction import Prediction
 from streamgp.report import UpdateReport
-
-__version__ = "0.1.0"
+from streamgp.version import __version__ as __version__
 
 __all__ = [
     "RBF",
@@ -49,6 +56,7 @@ __all__ = [
     "ContinualGP",
     "DataError",
     "Exponential",
+    "FileError",
     "Fixed",
     "Forgetting",
     "Gamma",
@@ -79,4 +87,7 @@ __all__ = [
     "UpdateReport",
     "View",
     "fixed",
+    "from_bytes",
+    "load",
+    "register",
 ]

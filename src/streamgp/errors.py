@@ -17,6 +17,10 @@ class NumericalError(StreamGPError, ArithmeticError):
     """An update did not end in finite numbers; the model is as it was."""
 
 
+class FileError(StreamGPError, ValueError):
+    """A model cannot be put into a file, or bytes are not those of a model."""
+
+
 def problem(expected: str, got: str, remedy: str) -> str:
     """The one shape of every message."""
     return f"expected {expected}; got {got}. {remedy}"

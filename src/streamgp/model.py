@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import paramax
 from jaxtyping import Float
 from tinygp.kernels import Kernel
 
-from streamgp import setup
+from streamgp import files, setup
 from streamgp.data import arrays, join, row_bucket
 from streamgp.display import progress_bar
 from streamgp.errors import ConfigurationError, DataError, problem
@@ -87,6 +88,12 @@ class ContinualGP:
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         self._updater = Updater(self._setup, Placer(inducing, learner), learner, rule, batch_rows)
         self._progress = Progress(dict.fromkeys(named, 0))
+
+    @classmethod
+    def _of(cls, updater: Updater, progress: Progress) -> "ContinualGP":
+        model = cls.__new__(cls)
+        model._setup, model._updater, model._progress = updater.setup, updater, progress
+        return model
 
     # -- what the model is -------------------------------------------------------------------
 
@@ -240,3 +247,24 @@ class ContinualGP:
             means.append(np.asarray(mean)[: len(chunk)])
             covariances.append(np.asarray(covariance)[: len(chunk)])
         return np.concatenate(means), np.concatenate(covariances)
+
+    # -- keeping -------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, for `streamgp.load`.
+
+        What is there is replaced as a whole, or, if anything goes wrong, not at all. The file
+        has what the model knows and how it was set up, and no data.
+        """
+        files.write(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The model as bytes, for `streamgp.from_bytes`; equal models give equal bytes.
+
+        Example:
+            >>> import streamgp as sgp
+            >>> model = sgp.ContinualGP({"load": sgp.Gamma(), "failures": sgp.Poisson()})
+            >>> sgp.from_bytes(model.to_bytes()).channels
+            ('load', 'failures')
+        """
+        return files.pack(self._updater, self._progress)

@@ -80,7 +80,9 @@ def positive(value: Parameter | None, default: Any) -> Parameter:
     """What the user gave (a number, or a parameter node as it is), else the default."""
     chosen = default if value is None else value
     wrapped = isinstance(chosen, paramax.AbstractUnwrappable)
-    numbers = np.asarray(paramax.unwrap(chosen))
+    # NumPy's exponential: loading a file calls this, and should not wait for a compiler.
+    lone = isinstance(chosen, Positive)
+    numbers = np.exp(chosen.log_value) if lone else np.asarray(paramax.unwrap(chosen))
     if not (numbers.dtype.kind in "iuf" and np.all(np.isfinite(numbers) & (numbers > 0))):
         raise ConfigurationError(
             problem("a positive number", str(numbers), "It stands for a scale or a variance.")

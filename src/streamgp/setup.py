@@ -66,7 +66,7 @@ class Setup:
             self._check_weights(name, self.channels[name], self.mixing[name])
         # One channel with one latent parameter on one latent function: its weight is one and the
         # kernel's variance is learned. Otherwise kernels have unit variance and weights do it.
-        self._plain = parameters == 1 and sum(self._draws) == 1 and not self.mixing
+        self.plain = parameters == 1 and sum(self._draws) == 1 and not self.mixing
 
     # -- states --------------------------------------------------------------------------------
 
@@ -74,8 +74,17 @@ class Setup:
         self, learner: Learner, x: Float[np.ndarray, "N P"], first: Mapping[str, np.ndarray]
     ) -> State:
         """The state before any data, on the scale of the first batch."""
-        model = Generative(
-            kernels=self._started(x, next(iter(first.values()))),
+        model = self._generative(x, next(iter(first.values())))
+        empty = tuple(np.zeros((0, x.shape[1])) for _ in range(sum(self._draws)))
+        return learner.init(_arrays(model), inducing(empty))
+
+    def prototype(self, width: int) -> Generative:
+        """A model of the structure and the shapes that all of this setup's have."""
+        return self._generative(np.zeros((1, width)), np.zeros(0))
+
+    def _generative(self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]) -> Generative:
+        return Generative(
+            kernels=self._started(x, y),
             channels=tuple(
                 self._channel(i, name, likelihood, np.zeros(0))
                 for i, (name, likelihood) in enumerate(self.channels.items())
@@ -83,8 +92,6 @@ class Setup:
             origin=fixed(np.mean(x, axis=0)),
             draws=self._draws,
         )
-        empty = tuple(np.zeros((0, x.shape[1])) for _ in range(sum(self._draws)))
-        return learner.init(_arrays(model), inducing(empty))
 
     def rescaled(
         self, model: Generative, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]
@@ -96,8 +103,8 @@ class Setup:
         self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]
     ) -> tuple[Kernel, ...]:
         variance = None
-        if self._plain:
-            (likelihood,) = self.channels.values()
+        if self.plain:
+            likelihood = next(iter(self.channels.values()))  # others may have been added since
             variance = float(likelihood.location(y)[1][0] ** 2)
         spread = spread_of(x)
         return tuple(
@@ -127,7 +134,7 @@ class Setup:
             self.mixing = {**self.mixing, name: weights}
         self.channels[name] = likelihood
         if state is None:
-            self._plain = False
+            self.plain = False
             return None
         channel = self._channel(len(self.channels) - 1, name, likelihood, np.zeros(0), plain=False)
         remembered = state.memory
@@ -162,7 +169,7 @@ class Setup:
         plain: bool | None = None,
     ) -> Channel:
         offset, scale = likelihood.location(y)
-        plain = self._plain and index == 0 if plain is None else plain
+        plain = self.plain and index == 0 if plain is None else plain
         weights: Parameter
         if plain:
             weights, scale = fixed(np.ones((1, 1))), np.ones(1)

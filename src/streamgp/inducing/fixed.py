@@ -32,6 +32,19 @@ class Fixed:
         """No input changes anything, once the points are there."""
         return jnp.broadcast_to(jnp.any(mask), len(x))
 
+    # Strategies are settings of compiled programs: equal points, one compilation.
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fixed) and self._bits == other._bits
+
+    def __hash__(self) -> int:
+        return hash(self._bits)
+
+    @property
+    def _bits(self) -> tuple:
+        sets = self.points if isinstance(self.points, list) else [self.points]
+        return isinstance(self.points, list), *((p.shape, p.tobytes()) for p in sets)
+
     def __repr__(self) -> str:
         sets = self.points if isinstance(self.points, list) else [self.points]
         return f"Fixed({' + '.join(str(len(p)) for p in sets)} points)"

@@ -1,0 +1,213 @@
+"""Whatever bytes come, `from_bytes` gives a model or a FileError; no code of theirs is run."""
+
+import copy
+import json
+import pickle
+
+import jax
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import streamgp as sgp
+from streamgp.files import container
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+
+X = np.linspace(0, 6, 8)
+traces: list[str] = []
+
+
+@jax.monitoring.register_event_duration_secs_listener
+def _traced(event, duration, **details):
+    if "jaxpr_trace" in event:
+        traces.append(event)
+
+
+@pytest.fixture(scope="module")
+def data() -> bytes:
+    """A model with something of everything, without the cost of an update of it."""
+    with jax.enable_x64(True):
+        model = sgp.ContinualGP(
+            {"a": sgp.Gaussian(noise=sgp.fixed(0.1)), "b": sgp.Poisson()},
+            latents=[sgp.RBF() + sgp.Matern32(2.0), (sgp.Periodic(), 2)],
+            mixing={"b": np.ones((1, 3))},
+            inducing=sgp.Fixed(X[:3]),
+        )
+        state = model._setup.initial(model.learner, X[:, None], {"a": X})
+        seen = {"a": 8, "b": 0}
+        watches = {"a": sgp.watch.Watch(1, -0.5)}
+        model._progress = sgp.progress.Progress(seen, state, 1, 8, 6.0, watches)
+        return model.to_bytes()
+
+
+def outcome(data: bytes) -> str:
+    """ "refused" or "loaded"; any other exception is the test's."""
+    try:
+        model = sgp.from_bytes(data)
+    except sgp.FileError as error:
+        return "refused" if str(error).startswith("expected ") else str(error)
+    assert isinstance(model, sgp.ContinualGP)
+    assert sgp.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+    return "loaded"
+
+
+def flipped(data: bytes, rng, begin: int, end: int) -> bytes:
+    changed = bytearray(data)
+    for _ in range(int(rng.integers(1, 4))):
+        changed[rng.integers(begin, end)] ^= 1 << int(rng.integers(8))
+    return bytes(changed)
+
+
+def damaged(data: bytes, rng) -> bytes:
+    """One of the ways in which bytes go wrong."""
+    header = 8 + int.from_bytes(data[:8], "little")
+    cut = int(rng.integers(len(data)))
+    ways = [
+        lambda: flipped(data, rng, 0, 16),
+        lambda: flipped(data, rng, 8, header),
+        lambda: flipped(data, rng, header, len(data)),
+        lambda: data[:cut],
+        lambda: data[cut:],
+        lambda: data[:cut] + rng.bytes(int(rng.integers(1, 50))) + data[cut:],
+        lambda: data[:cut] + data[cut + int(rng.integers(1, 50)) :],
+        lambda: rng.bytes(int(rng.integers(200))),
+        lambda: data[:8] + rng.bytes(len(data) - 8),
+        lambda: safetensors.numpy.save({"w": rng.normal(size=3)}, {"streamgp": rng.bytes(9).hex()}),
+    ]
+    return ways[rng.integers(len(ways))]()
+
+
+def test_a_thousand_damaged_files_are_refused(data):
+    assert outcome(data) == "loaded"
+    rng = np.random.default_rng(0)
+    cases = [damaged(data, rng) for _ in range(1000)]
+    traces.clear()
+    outcomes = [outcome(case) for case in cases if case != data]
+    assert set(outcomes) == {"refused"}
+    assert len(outcomes) > 990
+    assert traces == []  # nothing is compiled, so that this takes a second
+
+
+# -- files that are whole, and wrong ---------------------------------------------------------------
+
+ODD = [
+    *(None, True, 0, -1, 10**30, 1.5, "", "x", "streamgp.Gaussian", [], [1], {}, {"class": "os"}),
+    *({"float": "nan"}, {"float": "x"}, {"tuple": []}, {"tuple": 3}, {"dict": [[1]]}, {"dict": []}),
+    *({"array": "none", "kind": "jax"}, {"array": [], "kind": "numpy"}, {"function": "os.system"}),
+    {"class": "streamgp.Gaussian", "fields": {"noise": -1.0}},
+    {"class": "streamgp.Gaussian", "fields": {}},
+    {"class": "streamgp.RBF", "fields": {"lengthscale": 1.0, "variance": "x"}},
+    {"class": "streamgp.Likelihood", "fields": {}},
+    {"class": "streamgp.Adaptive", "fields": {"tolerance": 2.0, "budget": 1, "drop": None}},
+    {"class": "streamgp.VEM", "fields": {"rounds": "1", "evaluations": 1, "every": 1}},
+]
+
+
+def places(value, path=()):
+    """The paths to every value in a document."""
+    yield path
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(item, (*path, key))
+
+
+def forged(data: bytes, rng) -> bytes:
+    """A file with one thing in it replaced, and a digest that says that all is well."""
+    document, tensors = container._parts(data)
+    contents = document["contents"]
+    if rng.random() < 0.3:
+        name = str(rng.choice(sorted(tensors)))
+        tensors[name] = changed_tensor(tensors[name], rng)
+    else:
+        everywhere = [path for path in places(contents) if path]
+        path = everywhere[rng.integers(len(everywhere))]
+        parent = contents
+        for key in path[:-1]:
+            parent = parent[key]
+        odd = copy.deepcopy(ODD[rng.integers(len(ODD))])
+        if rng.random() < 0.2:
+            del parent[path[-1]]
+        else:
+            parent[path[-1]] = odd
+    return container.seal(contents, tensors)
+
+
+def changed_tensor(tensor, rng):
+    ways = [
+        lambda: tensor[..., None],
+        lambda: np.concatenate([tensor.ravel(), tensor.ravel()]),
+        lambda: tensor.astype(np.float32),
+        lambda: tensor.astype(np.int8),
+        lambda: np.full_like(tensor, True if tensor.dtype == bool else np.nan),
+        lambda: np.full_like(tensor, False if tensor.dtype == bool else np.inf),
+        lambda: -np.ones_like(tensor, dtype=float),
+        lambda: tensor[:0] if tensor.ndim else tensor[None],
+    ]
+    return np.asarray(ways[rng.integers(len(ways))]())
+
+
+def test_forged_files_are_refused_or_are_models(data):
+    rng = np.random.default_rng(1)
+    outcomes = [outcome(forged(data, rng)) for _ in range(500)]
+    assert outcomes.count("refused") > 400
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_state_that_is_not_finite_is_refused(bad, data):
+    document, tensors = container._parts(data)
+    names = [name for name in tensors if name.startswith("progress/state")]
+    assert len(names) > 20
+    for name in names:
+        if tensors[name].dtype == float and tensors[name].size:
+            worse = tensors[name].copy()
+            worse.flat[0] = bad
+            assert outcome(container.seal(document["contents"], {**tensors, name: worse})) == (
+                "refused"
+            )
+
+
+def test_every_shape_and_type_in_a_state_is_checked(data):
+    document, tensors = container._parts(data)
+    for name in [name for name in tensors if name.startswith("progress/state")]:
+        for worse in (tensors[name][None], tensors[name].astype(np.float32)):
+            sealed = container.seal(document["contents"], {**tensors, name: worse})
+            with pytest.raises(sgp.FileError, match="fit together"):
+                sgp.from_bytes(sealed)
+
+
+def foreign():
+    class Evil:
+        def __reduce__(self):
+            return (pytest.fail, ("a pickle was opened",))
+
+    weights = {"w": np.zeros(3)}
+    twice = json.dumps({"format": "streamgp", "version": True})
+    return {
+        "nothing": b"",
+        "text": b"model: yes\n" * 40,
+        "a pickle": pickle.dumps(Evil()),
+        "a NumPy file": np.lib.format.magic(1, 0) + b"x" * 100,
+        "other tensors": safetensors.numpy.save(weights),
+        "other metadata": safetensors.numpy.save(weights, {"format": "pt"}),
+        "no document": safetensors.numpy.save(weights, {"streamgp": "?"}),
+        "a list": safetensors.numpy.save(weights, {"streamgp": "[]"}),
+        "another format": safetensors.numpy.save(weights, {"streamgp": '{"format": "gp"}'}),
+        "no version": safetensors.numpy.save(weights, {"streamgp": twice}),
+        "deep": safetensors.numpy.save(weights, {"streamgp": "[" * 10**5}),
+    }
+
+
+@pytest.mark.parametrize("name", foreign())
+def test_what_is_no_model_is_refused(name, tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(foreign()[name])
+    with pytest.raises(sgp.FileError, match=r"^expected .* wrote, whole; got .*\. Take another"):
+        sgp.load(path)
+
+
+def test_a_directory_and_a_path_for_bytes_are_refused(tmp_path):
+    with pytest.raises(sgp.FileError, match="expected a file; got the directory"):
+        sgp.load(tmp_path)
+    with pytest.raises(sgp.FileError, match=r"expected bytes; got a str\. Use `streamgp.load`"):
+        sgp.from_bytes(str(tmp_path))

@@ -1,0 +1,378 @@
+"""Files: a stream that is saved and loaded after every batch is the stream that never was."""
+
+import dataclasses
+import os
+import pathlib
+import stat
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+import tinygp
+
+import streamgp as sgp
+from streamgp.files import container, disk
+
+GRID = sgp.Fixed(np.linspace(0, 6, 5))
+traces: list[str] = []
+
+
+@jax.monitoring.register_event_duration_secs_listener
+def _traced(event, duration, **details):
+    if "jaxpr_trace" in event:
+        traces.append(str(details.get("fun_name")))
+
+
+@sgp.register
+class Waiting(sgp.Likelihood):
+    """A family of a user's, with a parameter and a setting."""
+
+    shape: object = None
+    unit: str = eqx.field(static=True, default="s")
+
+    def distribution(self, f):
+        return dist.Gamma(self.shape, self.shape * jnp.exp(-f[..., 0]))
+
+    def start(self, y):
+        return Waiting(sgp.parameters.positive(self.shape, 2.0), self.unit)
+
+
+@sgp.register(name="acme.rule")
+def two_more(t):
+    return 2 + t
+
+
+def batch(index):
+    rng = np.random.default_rng(index)
+    x = index + rng.uniform(0, 2, 6)
+    return x, np.sin(x) + 0.1 * rng.normal(size=6)
+
+
+def bits(model):
+    """Every bit of what the next update depends on, with the kinds of arrays it comes in."""
+    leaves, structure = jax.tree.flatten(model.state)
+    arrays = [
+        (type(v), v.dtype, v.shape, v.weak_type, v.committed, np.asarray(v).tobytes())
+        if isinstance(v, jax.Array)
+        else v
+        for v in leaves
+    ]
+    progress = {**vars(model._progress), "state": None}
+    return structure, arrays, progress, repr(model)
+
+
+def scores(report):
+    rows = {name: row.tobytes() for name, row in report.log_predictive_rows.items()}
+    return rows, report.surprise, report.changed, report.inducing_after, str(report.bound)
+
+
+def assert_goes_on(make, steps):
+    """`steps` on one model, and on one that is bytes in between: the same to the last bit."""
+    whole, parts = make(), make()
+    expected = []
+    for step in steps:
+        report = step(whole)
+        expected.append((report and scores(report), bits(whole)))
+    traces.clear()
+    for step, (reported, wanted) in zip(steps, expected, strict=True):
+        data = parts.to_bytes()
+        parts = sgp.from_bytes(data)
+        assert parts.to_bytes() == data
+        report = step(parts)
+        assert (report and scores(report)) == reported
+        assert bits(parts) == wanted
+    assert traces == []  # nothing was compiled for the sake of the detour
+
+
+def updates(*batches):
+    return [lambda model, b=b: model.update(*b) for b in batches]
+
+
+LEARNING = sgp.VEM(rounds=1, evaluations=5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    {
+        "adaptive": {},
+        "fixed points": {"inducing": GRID},
+        "growing": {"inducing": sgp.Growing(two_more)},
+        "growing, random": {"inducing": sgp.Growing(two_more, "random", seed=4)},
+        "k-means": {"inducing": sgp.KMeans(4)},
+        "a function": {"inducing": sgp.register(lambda view: view.x[:3], name="first three")},
+        "forgetting": {"forgetting": 0.8, "inducing": GRID},
+        "forgetting by input": {"forgetting": sgp.Forgetting(0.5, per=0.7), "inducing": GRID},
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_a_single_channel_goes_on(settings):
+    assert_goes_on(
+        lambda: sgp.ContinualGP(sgp.Gaussian(), learning=LEARNING, **settings[1]),
+        updates(*map(batch, range(3))),
+    )
+
+
+def test_samples_go_on():
+    t = np.linspace(0, 6, 24)
+    chunks = [(c, np.sin(c)) for c in np.split(t, 3)]
+    assert_goes_on(
+        lambda: sgp.ContinualGP(sgp.Gaussian(), learning=None, inducing=GRID),
+        [lambda model, c=c: model.update_many(*c) for c in chunks],
+    )
+
+
+def test_three_families_and_one_that_comes_later_go_on():
+    x, y = batch(0)
+    full = {"real": (x, y), "yes": (x, y > 0), "wait": (x, np.exp(y))}
+    channels = {
+        "real": sgp.Gaussian(noise=0.3),
+        "yes": sgp.Bernoulli("probit"),
+        "wait": Waiting(unit="h"),
+    }
+    kernels = [(sgp.RBF(1.5), 2)]
+    assert_goes_on(
+        lambda: sgp.ContinualGP(
+            channels,
+            latents=kernels,
+            mixing={"real": sgp.fixed(np.ones((1, 2)))},
+            learning=None,
+            inducing=GRID,
+            carry=sgp.Marginals(),
+            seed=5,
+        ),
+        [
+            lambda model: model.update(full),
+            lambda model: model.update({"wait": (x + 1, np.exp(y))}),
+            lambda model: model.add_channel("late", sgp.Categorical(3)),
+        ],
+    )
+
+
+def test_a_lone_channel_that_gets_company_goes_on():
+    x, y = batch(0)
+    assert_goes_on(
+        lambda: sgp.ContinualGP(sgp.Gaussian(), learning=None),
+        [
+            lambda model: model.update(x[:1], y[:1]),
+            lambda model: model.add_channel("b", sgp.Gaussian()),
+            lambda model: model.update({"b": (x, y)}),
+        ],
+    )
+
+
+def test_a_model_without_data_keeps_its_settings():
+    foreign = tinygp.transforms.Subspace(0, tinygp.kernels.Matern32(2.0)) + 0.5
+    model = sgp.ContinualGP(
+        {"a b/ü": sgp.Categorical(3), "c": sgp.StudentT(df=np.float64(5.0))},
+        latents=[sgp.RBF() * sgp.Periodic(period=sgp.fixed(7.0)), foreign],
+        inducing=sgp.Adaptive(1e-3, 40),
+        factorised=True,
+        batch_rows=100,
+        seed=7,
+    )
+    model.add_channel("d", sgp.Poisson(), weights=np.ones((1, 2)))
+    again = sgp.from_bytes(bytearray(model.to_bytes()))
+    assert again.channels == model.channels
+    assert again.state is None
+    assert again.to_bytes() == model.to_bytes()
+    for mine, its in [(again._setup, model._setup), (again._updater, model._updater)]:
+        assert eqx.tree_equal(_tree(mine), _tree(its), typematch=True)
+
+
+def _tree(thing):
+    fields = {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing)}
+    return {**fields, **vars(thing), "setup": None, "placer": None}
+
+
+def test_bytes_say_nothing_of_the_data():
+    x, y = batch(0)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, inducing=GRID)
+    model.update(x, y)
+    data = model.to_bytes()
+    assert not any(number.tobytes() in data for number in [*x, *y])
+    long = sgp.ContinualGP(sgp.Gaussian(), learning=None, inducing=GRID)
+    long.update(np.tile(x, 20), np.tile(y, 20))
+    assert abs(len(long.to_bytes()) - len(data)) < 50
+
+
+def test_to_bytes_does_not_change_with_the_callers_precision():
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, inducing=GRID)
+    model.update(*batch(0))
+    with jax.enable_x64(False):
+        again = sgp.from_bytes(model.to_bytes())
+    assert again.state.site.precision.dtype == np.float64
+    assert again.to_bytes() == model.to_bytes()
+
+
+# -- classes and functions of one's own ------------------------------------------------------------
+
+
+class Unregistered(sgp.Gaussian):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: sgp.ContinualGP(Unregistered()), r"register\(Unregistered\)"),
+        (
+            lambda: sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Growing(lambda t: 3 * t)),
+            r"at inducing/rule; got .*lambda.*Define it with `def`",
+        ),
+        (lambda: sgp.ContinualGP(sgp.Gaussian(), inducing=batch), r"register\(batch\)"),
+        (
+            lambda: sgp.ContinualGP(sgp.Gaussian(noise=np.array(1j))),
+            "real numbers or booleans at channels/0/1/noise; got an array of complex128",
+        ),
+    ],
+)
+def test_what_is_not_registered_cannot_be_saved(make, what, tmp_path):
+    path = tmp_path / "model.sgp"
+    with pytest.raises(sgp.FileError, match=rf"(?s)^expected .*{what}"):
+        make().save(path)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_could_not_be_read_again_is_not_written():
+    model = sgp.ContinualGP(sgp.Gaussian(), batch_rows=1e4)
+    with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.* number of rows"):
+        model.to_bytes()
+
+
+def test_what_is_not_registered_cannot_be_loaded(monkeypatch):
+    data = sgp.ContinualGP(Waiting()).to_bytes()
+    things = {n: t for n, t in sgp.files.registry._things.items() if n != "Waiting"}
+    monkeypatch.setattr(sgp.files.registry, "_things", things)
+    with pytest.raises(sgp.FileError, match=r"'Waiting'.* `streamgp\.register` it, before loading"):
+        sgp.from_bytes(data)
+
+
+def test_a_class_that_has_changed_cannot_be_loaded(monkeypatch):
+    data = sgp.ContinualGP(Waiting()).to_bytes()
+
+    class Changed(Waiting):
+        more: object = None
+
+    things = {**sgp.files.registry._things, "Waiting": Changed}
+    monkeypatch.setattr(sgp.files.registry, "_things", things)
+    assert sgp.from_bytes(data)._setup.channels["y"].more is None  # a field that has a default
+
+    class Fewer(sgp.Gaussian):
+        pass
+
+    monkeypatch.setitem(things, "Waiting", Fewer)
+    with pytest.raises(sgp.FileError, match=r"'noise'.*'shape', 'unit'.*has changed"):
+        sgp.from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("thing", "name"),
+    [
+        (lambda: 0, None),
+        (sgp.Gaussian, "streamgp.Mine"),
+        (Unregistered, "Waiting"),
+        (3, "three"),
+        (Unregistered, ""),
+    ],
+)
+def test_names_are_clear(thing, name):
+    with pytest.raises(sgp.ConfigurationError, match=r"register\(…, name=…\)"):
+        sgp.register(thing, name=name)
+
+
+# -- on disk ---------------------------------------------------------------------------------------
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path):
+    path, link = tmp_path / "model.sgp", tmp_path / "link.sgp"
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model.save(path)
+    link.symlink_to(path)
+    model.add_channel("b", sgp.Poisson())
+    model.save(str(link))
+    assert link.is_symlink()
+    assert sgp.load(str(path)).channels == sgp.load(link).channels == ("y", "b")
+    assert sorted(os.listdir(tmp_path)) == ["link.sgp", "model.sgp"]
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+@pytest.mark.parametrize("broken", ["fsync", "replace"])
+def test_a_save_that_breaks_off_leaves_the_old_file(broken, tmp_path, monkeypatch):
+    path = tmp_path / "model.sgp"
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model.save(path)
+    model.add_channel("b", sgp.Poisson())
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(disk.os, broken, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.save(path)
+    assert os.listdir(tmp_path) == ["model.sgp"]
+    assert sgp.load(path).channels == ("y",)
+
+
+def test_missing_and_forbidden_files_are_the_systems_errors(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        sgp.load(tmp_path / "none.sgp")
+    with pytest.raises(FileNotFoundError):
+        sgp.ContinualGP(sgp.Gaussian()).save(tmp_path / "none" / "model.sgp")
+
+
+# -- versions --------------------------------------------------------------------------------------
+
+
+def test_older_formats_are_brought_up_to_date_step_by_step(monkeypatch):
+    data = sgp.ContinualGP(sgp.Gaussian(), batch_rows=77).to_bytes()
+    _, tensors = container.unseal(data)
+    monkeypatch.setattr(container, "FORMAT", -1)
+    old_contents, _ = _with(data, lambda c: c.pop("batch_rows"))
+    old = container.seal(old_contents, tensors)
+    monkeypatch.setattr(container, "FORMAT", 1)
+    with pytest.raises(sgp.FileError, match="format 0 to 1; got format -1"):
+        sgp.from_bytes(old)
+
+    def rows(document, tensors):
+        document["contents"]["rows"] = 5
+        return document, tensors
+
+    def renamed(document, tensors):
+        document["contents"]["batch_rows"] = document["contents"].pop("rows")
+        return document, tensors
+
+    monkeypatch.setattr(container, "MIGRATIONS", {-1: rows, 0: renamed})
+    assert sgp.from_bytes(old)._updater.batch_rows == 5
+    assert sgp.from_bytes(data)._updater.batch_rows == 77
+
+
+def _with(data, change):
+    document, tensors = container._parts(data)
+    change(document["contents"])
+    return document["contents"], tensors
+
+
+def test_newer_formats_are_named(monkeypatch):
+    monkeypatch.setattr(container, "FORMAT", 7)
+    monkeypatch.setattr(container, "__version__", "9.9.0")
+    data = sgp.ContinualGP(sgp.Gaussian()).to_bytes()
+    monkeypatch.undo()
+    with pytest.raises(
+        sgp.FileError, match=r"format 1 .*got format 7, .*streamgp 9\.9\.0\. Install"
+    ):
+        sgp.from_bytes(data)
+
+
+def test_the_first_file_ever_written_can_be_read():
+    """The format is a promise: this file stays as it is, whatever becomes of the library."""
+    model = sgp.load(pathlib.Path(__file__).parent / "data" / "format-1.sgp")
+    assert model.channels == ("temperature", "alarm", "events")
+    assert model.observations == {"temperature": 6, "alarm": 6, "events": 4}
+    assert [points.tolist() for points in model.inducing_points] == [[[0], [2], [4]]]
+    assert model.hyperparameters["channels"]["temperature"]["noise"] == pytest.approx(0.4)
