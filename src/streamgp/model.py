@@ -88,11 +88,13 @@ class ContinualGP:
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         self._updater = Updater(self._setup, Placer(inducing, learner), learner, rule, batch_rows)
         self._progress = Progress(dict.fromkeys(named, 0))
+        self.notes: dict[str, Any] = {}  # the user's own, kept in the file
 
     @classmethod
-    def _of(cls, updater: Updater, progress: Progress) -> "ContinualGP":
+    def _of(cls, updater: Updater, progress: Progress, notes: dict[str, Any]) -> "ContinualGP":
         model = cls.__new__(cls)
         model._setup, model._updater, model._progress = updater.setup, updater, progress
+        model.notes = notes
         return model
 
     # -- what the model is -------------------------------------------------------------------
@@ -254,7 +256,8 @@ class ContinualGP:
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file
-        has what the model knows and how it was set up, and no data.
+        has what the model knows and how it was set up, its `notes` (a dictionary of yours:
+        numbers, text, lists), and no data.
         """
         files.write(path, self.to_bytes())
 
@@ -267,4 +270,4 @@ class ContinualGP:
             >>> sgp.from_bytes(model.to_bytes()).channels
             ('load', 'failures')
         """
-        return files.pack(self._updater, self._progress)
+        return files.pack(self._updater, self._progress, self.notes)

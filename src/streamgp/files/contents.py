@@ -26,7 +26,7 @@ from streamgp.setup import Setup
 from streamgp.updating import Updater
 
 
-def pack(updater: Updater, progress: Progress) -> bytes:
+def pack(updater: Updater, progress: Progress, notes: dict[str, Any]) -> bytes:
     """A model as bytes. What could not be read again is not written."""
     with _fitting("a model", "Compare its settings with what their documentation asks for."):
         _check(updater, progress)
@@ -43,18 +43,20 @@ def pack(updater: Updater, progress: Progress) -> bytes:
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
         "progress": progress,
+        "notes": notes,
     }
     contents = {name: encode(part, name, tensors) for name, part in parts.items()}
     return seal(contents, tensors)
 
 
-def unpack(data: bytes) -> tuple[Updater, Progress]:
+def unpack(data: bytes) -> tuple[Updater, Progress, dict[str, Any]]:
     """A model's parts from its bytes. Nothing is compiled and no code is taken from them."""
     contents, tensors = unseal(data)
     with _fitting("a file", "Take another copy of the file."), jax.enable_x64(True):
-        updater, progress = _build(contents, tensors)
+        updater, progress, notes = _build(contents, tensors)
         _check(updater, progress)
-    return updater, progress
+        _require(isinstance(notes, dict), "notes by name")
+    return updater, progress, notes
 
 
 @contextlib.contextmanager
@@ -68,7 +70,9 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
         raise FileError(problem(f"{what} whose parts fit together", reason, remedy)) from error
 
 
-def _build(contents: Document, tensors: Tensors) -> tuple[Updater, Progress]:
+def _build(
+    contents: Document, tensors: Tensors
+) -> tuple[Updater, Progress, dict[str, Any]]:
     source = Source(tensors, jax.device_put(tensors))  # all at once: one by one is slow
     parts = {name: decode(part, source) for name, part in contents.items()}
     setup = Setup(*(parts[name] for name in ("channels", "latents", "mixing", "seed")))
@@ -76,7 +80,7 @@ def _build(contents: Document, tensors: Tensors) -> tuple[Updater, Progress]:
     learner = parts["learner"]
     placer = Placer(parts["inducing"], learner)
     updater = Updater(setup, placer, learner, parts["forgetting"], parts["batch_rows"])
-    return updater, parts["progress"]
+    return updater, parts["progress"], parts["notes"]
 
 
 # -- do the parts fit each other? --------------------------------------------------------------

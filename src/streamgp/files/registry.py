@@ -29,6 +29,7 @@ T = TypeVar("T", bound=Callable)
 _OURS: tuple[type, ...] = (
     *(getattr(likelihoods, name) for name in likelihoods.__all__ if name != "Likelihood"),
     *(inducing.Adaptive, inducing.Fixed, inducing.Growing, inducing.KMeans),
+    inducing.Refined,
     *(kernels.RBF, kernels.Matern12, kernels.Matern32, kernels.Matern52),
     *(kernels.Linear, kernels.Periodic, kernels.RationalQuadratic),
     *(Channel, Forgetting, Generative, Inducing, Learner, Marginals, Memory, Positive),
