@@ -19,7 +19,7 @@ LEVEL = 0.95
 FAMILIES: dict[str, sgp.Likelihood] = {
     "Gaussian": sgp.Gaussian(noise=0.3),
     "HeteroscedasticGaussian": sgp.HeteroscedasticGaussian(),
-    "StudentT": sgp.StudentT(scale=0.3),
+    "StudentT": sgp.StudentT(scale=0.3, df=4.0),
     "LogNormal": sgp.LogNormal(noise=0.3),
     "Exponential": sgp.Exponential(),
     "Gamma": sgp.Gamma(shape=4.0),
@@ -27,7 +27,7 @@ FAMILIES: dict[str, sgp.Likelihood] = {
     "Poisson": sgp.Poisson(),
     "NegativeBinomial": sgp.NegativeBinomial(concentration=3.0),
     "Binomial": sgp.Binomial(20),
-    "Ordinal": sgp.Ordinal(5),
+    "Ordinal": sgp.Ordinal(5).start(np.arange(5.0)),
 }
 _BLANK = {name: type(family) for name, family in FAMILIES.items()}
 

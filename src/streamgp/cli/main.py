@@ -1,34 +1,176 @@
 """`streamgp`: the commands and their options."""
 
 import argparse
+import logging
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
 
 import streamgp
-from streamgp.cli import demo
+from streamgp.errors import StreamGPError
+
+_RUN = """
+The configuration is a TOML file:
+
+    [channels]
+    temperature = "Gaussian"
+    sky = { kind = "Categorical", classes = 3 }
+
+    [data]
+    inputs = "time"             # or several columns
+    channel = "sensor"          # for long tables: which column names the channel …
+    value = "reading"           # … and which has its value; without them a column is a channel
+
+    [model]                     # all of it optional
+    latents = ["RBF", { kind = "Matern32", lengthscale = 2.0 }]     # or a number of them
+    inducing = { kind = "Adaptive", budget = 128 }
+    learning = { every = 100 }                                       # or false
+    forgetting = 0.99
+
+    [stream]                    # all of it optional
+    batch = 500                 # rows that are read and learned together
+    samples = false             # true: learned one by one
+    snapshot = 10               # seconds between snapshots
+
+examples:
+    streamgp run plant.toml readings.csv
+    streamgp run plant.toml readings.parquet --model plant.sgp --predictions predicted.csv
+    tail -f readings.jsonl | streamgp run plant.toml - --format jsonl
+
+Break it off as you like (Ctrl-C, kill -9): the same command goes on after the last snapshot, and the
+model ends as if nothing had happened. From standard input, feed the same rows again: those that were
+learned are skipped.
+"""
+_PREDICT = """
+examples:
+    streamgp predict plant.sgp hours.csv --out predicted.parquet
+    streamgp predict plant.sgp - --channel temperature < hours.csv
+"""
+_PLOT = """
+examples:
+    streamgp plot plant.sgp --out plant.png
+    streamgp plot plant.sgp --channel temperature --out temperature.svg
+"""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The entry point."""
+    """The entry point. What is wrong is said in a sentence, without a traceback."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING)
+    use_compilation_cache()
+    try:
+        options.command(options)
+    except (StreamGPError, OSError, ImportError) as error:
+        sys.exit(f"streamgp: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="streamgp", description="Continual multi-task Gaussian processes."
     )
     parser.add_argument("--version", action="version", version=streamgp.__version__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo_parser = commands.add_parser(
-        "demo",
-        help="stream three channels of an airport through a model, and look at what it kept",
-        description=demo.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    demo_parser.add_argument(
-        "--out", type=Path, default=Path("streamgp-demo.png"), help="the picture to write"
-    )
-    demo_parser.add_argument("--seed", type=int, default=0, help="of the held-out hours")
-    options = parser.parse_args(arguments)
-    use_compilation_cache()
+    parser.add_argument("-v", "--verbose", action="store_true", help="log every update")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(
+        name: str, action: Callable[[argparse.Namespace], None], about: str, more: str = ""
+    ) -> argparse.ArgumentParser:
+        command = commands.add_parser(
+            name, help=about, description=f"{about[0].upper()}{about[1:]}.", epilog=more,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        command.set_defaults(command=action)
+        return command
+
+    demo = add("demo", _demo, "stream three channels of an airport through a model and look")
+    demo.add_argument("--out", type=Path, default=Path("streamgp-demo.png"), help="the picture")
+    demo.add_argument("--seed", type=int, default=0, help="of the held-out hours")
+
+    run = add("run", _run, "stream a table into a model", _RUN)
+    run.add_argument("config", type=Path, metavar="CONFIG.toml")
+    run.add_argument("data", help="a .csv, .parquet or .jsonl file, or - for standard input")
+    run.add_argument("--model", type=Path, help="the snapshot (default: CONFIG.sgp)")
+    run.add_argument(
+        "--predictions", type=Path, metavar="FILE",
+        help="what was expected of every row before its batch was learned (.csv, .jsonl, .parquet)",
+    )  # fmt: skip
+    run.add_argument("--restart", action="store_true", help="do not go on from a snapshot")
+    _add_format(run)
+
+    predict = add("predict", _predict, "predict at the inputs of a table", _PREDICT)
+    _add_model(predict)
+    predict.add_argument("data", help="a table with the input columns, or - for standard input")
+    predict.add_argument("--out", default="-", help="a file, or - for standard output (default)")
+    predict.add_argument("--channel", action="append", help="only this one; may be repeated")
+    predict.add_argument("--level", type=float, default=0.95, help="of the intervals")
+    _add_format(predict)
+
+    inspect = add("inspect", _inspect, "show channels, hyperparameters and scores of a model")
+    _add_model(inspect)
+
+    plot = add("plot", _plot, "draw what a model knows", _PLOT)
+    _add_model(plot)
+    plot.add_argument("--channel", action="append", help="only this one; may be repeated")
+    plot.add_argument("--out", type=Path, default=Path("streamgp.png"), help="the picture")
+    return parser
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, metavar="MODEL.sgp")
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    kinds = ("csv", "jsonl", "parquet")
+    parser.add_argument("--format", choices=kinds, help="of the data, if its name does not say")
+
+
+# Each command imports what it needs: `streamgp --help` should not wait for pandas.
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from streamgp.cli import demo
+
     demo.run(out=options.out, seed=options.seed)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from streamgp.cli import config, run
+
+    done = run.run(
+        config.read(options.config),
+        options.data,
+        options.model or options.config.with_suffix(".sgp"),
+        out=options.predictions,
+        resume=not options.restart,
+        format=options.format,
+    )
+    if not done:
+        sys.exit(130)
+
+
+def _predict(options: argparse.Namespace) -> None:
+    from streamgp.cli import predict
+
+    predict.run(
+        options.model, options.data, options.out,
+        channels=options.channel, level=options.level, format=options.format,
+    )  # fmt: skip
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    from streamgp.cli import inspect
+
+    inspect.run(options.model)
+
+
+def _plot(options: argparse.Namespace) -> None:
+    from streamgp.cli import picture
+
+    picture.run(options.model, options.out, channels=options.channel)
 
 
 def use_compilation_cache() -> None:
