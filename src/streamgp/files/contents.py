@@ -70,9 +70,7 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
         raise FileError(problem(f"{what} whose parts fit together", reason, remedy)) from error
 
 
-def _build(
-    contents: Document, tensors: Tensors
-) -> tuple[Updater, Progress, dict[str, Any]]:
+def _build(contents: Document, tensors: Tensors) -> tuple[Updater, Progress, dict[str, Any]]:
     source = Source(tensors, jax.device_put(tensors))  # all at once: one by one is slow
     parts = {name: decode(part, source) for name, part in contents.items()}
     setup = Setup(*(parts[name] for name in ("channels", "latents", "mixing", "seed")))

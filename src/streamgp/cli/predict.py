@@ -1,0 +1,47 @@
+"""`streamgp predict`: what a saved model expects at the inputs of a table."""
+
+from pathlib import Path
+
+import pandas as pd
+
+import streamgp as sgp
+from streamgp.cli import tables
+from streamgp.errors import DataError, problem
+
+_ROWS = 4096
+
+
+def run(
+    path: Path,
+    source: str,
+    out: str,
+    *,
+    channels: list[str] | None = None,
+    level: float = 0.95,
+    format: str | None = None,  # noqa: A002
+) -> None:
+    """Write inputs and predictions of every channel, or of those named."""
+    model = sgp.load(path)
+    inputs = list(model.input_names)
+    frames = []
+    for piece in tables.pieces(source, _ROWS, inputs, format=format):
+        missing = [name for name in inputs if name not in piece]
+        if missing:
+            raise DataError(
+                problem(f"the input columns {inputs}", f"a table without {missing}", "Add them.")
+            )
+        frames.append(_predicted(model, piece[inputs], channels or list(model.channels), level))
+    if not frames:
+        raise DataError(problem("at least one row", f"none in {source}", "Give it inputs."))
+    tables.write(pd.concat(frames, ignore_index=True), out, format if out == "-" else None)
+
+
+def _predicted(
+    model: sgp.ContinualGP, inputs: pd.DataFrame, channels: list[str], level: float
+) -> pd.DataFrame:
+    parts = [inputs.reset_index(drop=True)]
+    for name in channels:
+        frame = model.predict(inputs, name).to_frame(level)
+        frame = frame.drop(columns=[c for c in frame if c in inputs])
+        parts.append(frame.rename(columns=lambda column, name=name: f"{name}_{column}"))
+    return pd.concat(parts, axis=1)

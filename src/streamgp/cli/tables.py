@@ -1,0 +1,146 @@
+"""Tables in files: read in pieces of so many rows, written as they come."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from streamgp.errors import DataError, problem
+
+STDIN = "-"
+_FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+def format_of(path: str | Path, given: str | None = None) -> str:
+    """csv, jsonl or parquet, by the name of the file."""
+    if given is not None:
+        return given
+    if str(path) == STDIN:
+        return "csv"
+    suffix = Path(path).suffix.lower()
+    if suffix not in _FORMATS:
+        raise DataError(
+            problem(f"a file that ends in {', '.join(_FORMATS)}", str(path), "Or say `--format`.")
+        )
+    return _FORMATS[suffix]
+
+
+def pieces(
+    source: str,
+    rows: int,
+    times: list[str],
+    *,
+    skip: int = 0,
+    format: str | None = None,  # noqa: A002
+) -> Iterator[pd.DataFrame]:
+    """Frames of exactly so many rows (the last one fewer), the first `skip` rows left out.
+
+    Columns among `times` that hold text are read as times.
+    """
+    kind = format_of(source, format)
+    if source == STDIN and kind == "parquet":
+        raise DataError(problem("csv or jsonl on standard input", kind, "Save it to a file first."))
+    reader = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[kind]
+    try:
+        for frame in _exactly(reader(source, rows), rows, skip):
+            yield _with_times(frame, times)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise DataError(
+            problem(f"a table in {source}", f"{error}", "Check the file and its format.")
+        ) from error
+
+
+def _csv(source: str, rows: int) -> Iterator[pd.DataFrame]:
+    yield from pd.read_csv(sys.stdin if source == STDIN else source, chunksize=rows)
+
+
+def _jsonl(source: str, rows: int) -> Iterator[pd.DataFrame]:
+    with sys.stdin if source == STDIN else open(source, encoding="utf-8") as lines:
+        batch: list[dict[str, Any]] = []
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                batch.append(_object(line, number))
+            if len(batch) == rows:
+                yield pd.DataFrame(batch)
+                batch = []
+        if batch:
+            yield pd.DataFrame(batch)
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError:
+        value = None
+    if not isinstance(value, dict):
+        raise DataError(
+            problem("a JSON object a line", f"{line.strip()[:60]!r} in line {number}", "Mend it.")
+        )
+    return value
+
+
+def _parquet(source: str, rows: int) -> Iterator[pd.DataFrame]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(source) as file:
+            for batch in file.iter_batches(batch_size=rows):
+                yield batch.to_pandas()
+    except pa.ArrowInvalid as error:
+        raise DataError(problem("a Parquet file", f"{source} ({error})", "Check it.")) from error
+
+
+def _exactly(frames: Iterator[pd.DataFrame], rows: int, skip: int) -> Iterator[pd.DataFrame]:
+    """The same rows, cut anew: where a run was cut off must not change its batches."""
+    held: list[pd.DataFrame] = []
+    count = 0
+    for frame in frames:
+        dropped = min(skip, len(frame))
+        skip -= dropped
+        frame = frame.iloc[dropped:]
+        held.append(frame)
+        count += len(frame)
+        if count >= rows:
+            whole = pd.concat(held, ignore_index=True)
+            while len(whole) >= rows:
+                yield whole.iloc[:rows].reset_index(drop=True)
+                whole = whole.iloc[rows:]
+            held, count = [whole], len(whole)
+    if count:
+        yield pd.concat(held, ignore_index=True)
+
+
+def _with_times(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    for name in columns:
+        if name in frame and not pd.api.types.is_numeric_dtype(frame[name]):
+            try:
+                frame = frame.assign(**{name: pd.to_datetime(frame[name])})
+            except (ValueError, TypeError) as error:
+                raise DataError(
+                    problem(
+                        f"numbers or times in column {name!r}", str(error), "Use ISO 8601 times."
+                    )
+                ) from error
+    return frame
+
+
+def text(frame: pd.DataFrame, kind: str, *, header: bool) -> str:
+    """A frame as lines of CSV or JSONL."""
+    if kind == "csv":
+        return frame.to_csv(index=False, header=header)
+    return frame.to_json(orient="records", lines=True, date_format="iso")
+
+
+def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> None:  # noqa: A002
+    """A whole frame into a file, or to standard output."""
+    kind = format_of(path, format)
+    if str(path) == STDIN:
+        sys.stdout.write(text(frame, kind, header=True))
+    elif kind == "parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        Path(path).write_text(text(frame, kind, header=True), encoding="utf-8")
