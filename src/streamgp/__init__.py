@@ -32,6 +32,7 @@ from streamgp.likelihoods import (
 )
 from streamgp.model import ContinualGP
 from streamgp.parameters import fixed
+from streamgp.predicting import Predictions
 from streamgp.prediction import Prediction
 from streamgp.report import UpdateReport
 
@@ -70,6 +71,7 @@ __all__ = [
     "Periodic",
     "Poisson",
     "Prediction",
+    "Predictions",
     "Projection",
     "RationalQuadratic",
     "State",
