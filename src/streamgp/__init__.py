@@ -40,6 +40,7 @@ from streamgp.likelihoods import (
 )
 from streamgp.model import ContinualGP
 from streamgp.parameters import fixed
+from streamgp.predicting import Predictions
 from streamgp.prediction import Prediction
 from streamgp.report import UpdateReport
 from streamgp.version import __version__ as __version__
@@ -78,6 +79,7 @@ __all__ = [
     "Periodic",
     "Poisson",
     "Prediction",
+    "Predictions",
     "Projection",
     "RationalQuadratic",
     "Refined",

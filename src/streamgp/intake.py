@@ -1,65 +1,132 @@
-"""Intake: what the user handed to `update`, checked and sorted by channel."""
+"""Intake: what the user handed to `update`, sorted by channel."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from streamgp.data import Rows, arrays
+from streamgp.data import columns, frames
+from streamgp.data.axes import Schema
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Likelihood
+from streamgp.reading import Intake, Reader
 
-Parts = dict[str, tuple[Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]]
+
+class Layout(NamedTuple):
+    """Which columns of a frame are the inputs; and, if it is long, the channel and the value."""
+
+    inputs: Any = None
+    channel: Any = None
+    value: Any = None
 
 
-def gather(data: Any, y: Any, channels: Mapping[str, Likelihood], width: int | None) -> Parts:
-    """Inputs and observations by channel, in the channels' order; empty ones are left out."""
-    named = _named(data, y, channels)
-    parts: Parts = {}
-    for name in [name for name in channels if name in named]:
-        where = f"channel {name!r}"
-        raw_x, raw_y = _pair(named[name], where)
-        if _is_empty(raw_x) and _is_empty(raw_y):
-            continue
-        x = arrays.inputs(raw_x, width, where)
-        values = arrays.observations(raw_y, len(x), where)
-        _check_support(values, channels[name], where)
-        parts[name], width = (x, values), x.shape[1]
-    if not parts:
+def gather(
+    data: Any, y: Any, layout: Layout, channels: Mapping[str, Likelihood], schema: Schema
+) -> Intake:
+    """A batch: one channel after the other, in the channels' order."""
+    reader = Reader(channels, schema.axes, dict(schema.labels))
+    if _read_frame(reader, data, y, layout):
+        return reader.intake(in_order=False)
+    if layout != Layout():
         raise DataError(
-            problem("at least one observation", "an empty batch", "Skip empty batches.")
+            problem(
+                "a frame to go with `inputs=`, `channel=` or `value=`",
+                type(data).__name__,
+                "Leave these out, or pass a pandas or polars frame.",
+            )
         )
-    return parts
+    named = _named(data, y, channels)
+    for name in [name for name in channels if name in named]:
+        raw_x, raw_y = _pair(named[name], f"channel {name!r}")
+        if not (_is_empty(raw_x) and _is_empty(raw_y)):
+            x = reader.inputs(raw_x, f"channel {name!r}")
+            reader.add(name, x, raw_y, np.arange(len(x)))
+    return reader.intake(in_order=False)
 
 
-def gather_rows(
-    x: Any, y: Any, channel: Any, channels: Mapping[str, Likelihood], width: int | None
-) -> Rows:
-    """Samples in the order given, each of the channel that its name says."""
-    names = list(channels)
-    if channel is None and len(names) > 1:
+def gather_in_order(
+    data: Any, y: Any, layout: Layout, channels: Mapping[str, Likelihood], schema: Schema
+) -> Intake:
+    """Samples in the order given; those of one row of a wide frame in the channels' order."""
+    reader = Reader(channels, schema.axes, dict(schema.labels))
+    if _read_frame(reader, data, y, layout):
+        return reader.intake(in_order=True)
+    if y is None:
+        raise DataError(
+            problem("inputs and observations", "inputs only", "Call `update_many(x, y)`.")
+        )
+    if layout.channel is None and len(channels) > 1:
         raise DataError(
             problem(
                 "the channel of each sample, as the model has several",
                 "none",
-                f"Pass `channel=` names among {names}.",
+                f"Pass `channel=` names among {list(channels)}.",
             )
         )
-    inputs = arrays.inputs(x, width, "the samples")
-    values = arrays.observations(y, len(inputs), "the samples")
-    if not len(values):
-        raise DataError(problem("at least one sample", "none", "Skip empty streams."))
-    index = np.zeros(len(values), int) if channel is None else _indices(channel, names, len(values))
-    for i in np.unique(index):
-        _check_support(values[index == i], channels[names[i]], f"channel {names[i]!r}")
-    return Rows(inputs, values, index)
+    x = reader.inputs(data, "the samples")
+    _by_name(reader, x, layout.channel, y, sparse=False)
+    return reader.intake(in_order=True)
 
 
-def _indices(channel: Any, names: list[str], rows: int) -> Int[np.ndarray, " N"]:
-    given = np.asarray(channel, str)
-    if given.ndim == 0:
-        given = np.broadcast_to(given, rows)
+# -- frames --------------------------------------------------------------------------------------
+
+
+def _read_frame(reader: Reader, data: Any, y: Any, layout: Layout) -> bool:
+    """Read a frame, or a series with an index; false if it is neither."""
+    if y is None and frames.is_indexed_series(data):
+        names = list(reader.channels)
+        name = data.name if data.name in names or len(names) > 1 else names[0]
+        data = data.to_frame(name)
+    if y is not None or not frames.is_frame(data):
+        return False
+    x, names = reader.frame_inputs(data, layout.inputs)
+    if layout.channel is None and layout.value is None:
+        _read_wide(reader, data, x, names)
+        return True
+    if layout.value is None or (layout.channel is None and len(reader.channels) > 1):
+        raise DataError(
+            problem(
+                "both `channel=` and `value=`, for a long frame",
+                f"{'`channel=`' if layout.value is None else '`value=`'} alone",
+                "Name the column of the channels and the column of their values.",
+            )
+        )
+    who = None if layout.channel is None else frames.pick(data, layout.channel)
+    _by_name(reader, x, who, frames.pick(data, layout.value), sparse=True)
+    return True
+
+
+def _read_wide(reader: Reader, frame: Any, x: Float[np.ndarray, "N P"], inputs: list[Any]) -> None:
+    """Every column that is no input is a channel."""
+    channels = list(reader.channels)
+    others = [name for name in frames.names(frame) if name not in inputs]
+    if len(channels) == len(others) == 1:
+        reader.add(channels[0], x, frames.pick(frame, others[0]), np.arange(len(x)), sparse=True)
+        return
+    unknown = [name for name in others if name not in channels]
+    if unknown:
+        raise DataError(
+            problem(
+                f"columns among the channels {channels}",
+                repr(unknown[0]),
+                "Drop it, or add it first with `add_channel`.",
+            )
+        )
+    for name in [name for name in channels if name in others]:
+        reader.add(name, x, frames.pick(frame, name), np.arange(len(x)), sparse=True)
+
+
+def _by_name(
+    reader: Reader, x: Float[np.ndarray, "N P"], who: Any, values: Any, *, sparse: bool
+) -> None:
+    """Samples whose channel is said by `who`: a name each, or one for all."""
+    names, rows = list(reader.channels), len(x)
+    if who is None or isinstance(who, str):
+        given = np.full(rows, names[0] if who is None else who, object)
+    else:
+        column = columns.read(who, "channel names")
+        given = np.asarray([str(name) for name in column.values.tolist()], object)
     unknown = sorted(set(given.tolist()) - set(names))
     if unknown or given.shape != (rows,):
         raise DataError(
@@ -69,7 +136,21 @@ def _indices(channel: Any, names: list[str], rows: int) -> Int[np.ndarray, " N"]
                 "Give one name a sample, or one for all.",
             )
         )
-    return np.asarray([names.index(name) for name in given.tolist()])
+    if not columns.is_series(values):
+        values = np.atleast_1d(columns.as_array(values, "observations of the samples"))
+    if len(values) != rows:
+        raise DataError(
+            problem(
+                f"{rows} observation(s), one a sample", f"{len(values)}", "Give one an input row."
+            )
+        )
+    for name in names:
+        own = np.flatnonzero(given == name)
+        if len(own):
+            reader.add(name, x[own], columns.take(values, own), own, sparse=sparse)
+
+
+# -- arrays --------------------------------------------------------------------------------------
 
 
 def _named(data: Any, y: Any, channels: Mapping[str, Likelihood]) -> Mapping[str, Any]:
@@ -115,15 +196,3 @@ def _pair(value: Any, where: str) -> tuple[Any, Any]:
 
 def _is_empty(values: Any) -> bool:
     return hasattr(values, "__len__") and len(values) == 0
-
-
-def _check_support(y: Float[np.ndarray, " N"], likelihood: Likelihood, where: str) -> None:
-    bad = np.flatnonzero(~likelihood.valid(y))
-    if len(bad):
-        raise DataError(
-            problem(
-                f"observations of {where} in the support of {type(likelihood).__name__}",
-                f"{y[bad[0]]!r} in row {bad[0]} ({len(bad)} such)",
-                "Check the channel's likelihood, or leave those rows out.",
-            )
-        )

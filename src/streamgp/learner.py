@@ -23,6 +23,7 @@ from streamgp.inference.conditioning import (
     condition,
     factorise,
     features,
+    joint,
     marginals,
 )
 from streamgp.inference.filtering import filter_rows
@@ -134,6 +135,18 @@ class Learner(eqx.Module):
         rows = features(model, state.inducing, chol, x, channel, factorised=self.factorised)
         at_rows = marginals(self.condition(state), rows)
         return at_rows.mean, at_rows.covariance
+
+    def predict_joint(
+        self,
+        state: State,
+        x: Float[Array, "N P"],
+        channel: Int[Array, " N"],
+    ) -> tuple[Float[Array, "N J"], Float[Array, "N J N J"]]:
+        """As `predict`, with the covariances between the rows: N²J² numbers."""
+        model = paramax.unwrap(state.model)
+        chol = factorise(model, state.inducing)
+        posterior = self.condition(state)
+        return joint(model, state.inducing, chol, posterior, x, channel, factorised=self.factorised)
 
     def log_predictive(self, state: State, batch: Batch) -> Float[Array, " N"]:
         """log p(y) of each row, nothing learned; zero for padding."""

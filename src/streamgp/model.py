@@ -6,37 +6,31 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-import paramax
 from jaxtyping import Float
 from tinygp.kernels import Kernel
 
 from streamgp import files, setup
-from streamgp.data import arrays, join, row_bucket
+from streamgp.data.axes import Axis, Schema
 from streamgp.display import progress_bar
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.forgetting import Forgetting
 from streamgp.inducing import Adaptive, Strategy
 from streamgp.inference.carry import Carry, Projection
-from streamgp.intake import gather, gather_rows
+from streamgp.intake import Layout, gather, gather_in_order
 from streamgp.learner import VEM, Learner, State
 from streamgp.likelihoods import Likelihood
 from streamgp.parameters import Parameter
 from streamgp.placing import Placer, points_of
 from streamgp.precision import double_precision
-from streamgp.prediction import Prediction
+from streamgp.predicting import Predictor
 from streamgp.progress import Progress
+from streamgp.reading import Intake
 from streamgp.report import UpdateReport
 from streamgp.streaming import Streamer
 from streamgp.updating import Updater
 
 _log = logging.getLogger(__name__)
-
-_predict = eqx.filter_jit(Learner.predict)
-
-_PREDICT_ROWS = 4096  # rows a prediction takes at a time
 
 
 class ContinualGP:
@@ -55,6 +49,9 @@ class ContinualGP:
         factorised: keep a posterior per latent function instead of a joint one: cheaper for many
             latents, blind to their posterior correlation.
         carry: the rule for dropped inducing points: `Projection` or `Marginals`.
+        scale: where kernels and channels start from. True: from the first batch. False: inputs and
+            f as they are, about 0 and of size 1. Or a dictionary of (centre, scale) by name, of
+            channels with real values and of the `"inputs"`; the rest from the first batch.
         batch_rows: rows held in memory together; a larger batch is folded in by random parts.
         seed: of the random start of the mixing weights.
 
@@ -80,10 +77,11 @@ class ContinualGP:
         factorised: bool = False,
         carry: Carry = Projection(),  # noqa: B008 (frozen)
         batch_rows: int = 8192,
+        scale: bool | Mapping[str, tuple[Any, Any]] = True,
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
-        self._setup = setup.Setup(named, latents, mixing or {}, seed)
+        self._setup = setup.Setup(named, latents, mixing or {}, seed, scale)
         learner = Learner(learning, carry, factorised)
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         self._updater = Updater(self._setup, Placer(inducing, learner), learner, rule, batch_rows)
@@ -117,7 +115,9 @@ class ContinualGP:
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Kernel parameters of each latent function; weights and parameters of each channel."""
-        return {} if self.state is None else setup.describe(self.state.model, self.channels)
+        if self.state is None:
+            return {}
+        return setup.describe(self.state.model, self.channels, self._schema.axes)
 
     @property
     def state(self) -> State | None:
@@ -139,26 +139,44 @@ class ContinualGP:
     # -- learning ------------------------------------------------------------------------------
 
     @double_precision
-    def update(self, data: Any, y: Any = None) -> UpdateReport:
+    def update(
+        self,
+        data: Any,
+        y: Any = None,
+        *,
+        inputs: Any = None,
+        channel: Any = None,
+        value: Any = None,
+    ) -> UpdateReport:
         """Fold a batch in and let go of it.
 
         Call it as `update(x, y)` where there is a single channel, or
         `update({name: (x, y), …})` with any subset of the channels and any number of
-        observations of each. If anything is wrong with the data an error says what, and the
+        observations of each. Or with a pandas or polars frame: `update(frame, inputs="date")`,
+        where every other column is a channel and a missing value was not observed; or a long one,
+        `update(frame, inputs="date", channel="sensor", value="reading")`. Inputs may be times,
+        classes may have labels. If anything is wrong with the data an error says what, and the
         model is as it was.
         """
-        parts = gather(data, y, self._setup.channels, self._width)
-        index = {name: i for i, name in enumerate(self.channels)}
-        rows = join([(index[name], x, values) for name, (x, values) in parts.items()])
-        return self._keep(self._updater.update(self._progress, rows))
+        layout = Layout(inputs, channel, value)
+        intake = gather(data, y, layout, self._setup.channels, self._schema)
+        return self._keep(self._updater.update(self._aware(intake), intake.rows), intake)
 
     @double_precision
     def update_many(
-        self, x: Any, y: Any, channel: Any = None, *, progress: bool = False
+        self,
+        x: Any,
+        y: Any = None,
+        channel: Any = None,
+        *,
+        inputs: Any = None,
+        value: Any = None,
+        progress: bool = False,
     ) -> UpdateReport:
         """Fold samples in one at a time, in order, at a fraction of the cost of that many updates.
 
-        `channel` names the channel of each sample where there are several. The report's
+        `channel` names the channel of each sample where there are several. Frames are as in
+        `update`, row by row. The report's
         `log_predictive_rows` have one prequential score a sample. The model ends as if each
         sample had been an `update` of its own; if one fails, it is as it was before them all.
 
@@ -170,9 +188,11 @@ class ContinualGP:
             >>> report.log_predictive_rows["y"].shape
             (200,)
         """
-        rows = gather_rows(x, y, channel, self._setup.channels, self._width)
+        layout = Layout(inputs, channel, value)
+        intake = gather_in_order(x, y, layout, self._setup.channels, self._schema)
+        start, rows = self._aware(intake), intake.rows
         with progress_bar(rows.size, "samples", shown=progress) as advance:
-            return self._keep(Streamer(self._updater).stream(self._progress, rows, advance))
+            return self._keep(Streamer(self._updater).stream(start, rows, advance), intake)
 
     @double_precision
     def refine(self) -> UpdateReport:
@@ -200,55 +220,51 @@ class ContinualGP:
         seen = {**self._progress.seen, name: 0}
         self._progress = dataclasses.replace(self._progress, state=state, seen=seen)
 
-    def _keep(self, result: tuple[Progress, UpdateReport]) -> UpdateReport:
+    def _aware(self, intake: Intake) -> Progress:
+        """The progress so far, with the form of new data."""
+        return dataclasses.replace(self._progress, schema=intake.schema)
+
+    def _keep(
+        self, result: tuple[Progress, UpdateReport], intake: Intake | None = None
+    ) -> UpdateReport:
         """The one place where the model changes."""
         self._progress, report = result
+        if intake is not None and intake.dropped:
+            report = dataclasses.replace(report, dropped=intake.dropped)
         _log.info("%s", report)
         return report
 
     @property
-    def _width(self) -> int | None:
-        return None if self.state is None else self.state.inducing.points.shape[-1]
+    def _schema(self) -> Schema:
+        """The form of the data so far; inputs that nothing is known of are numbers."""
+        schema = self._progress.schema
+        if schema.axes or self.state is None:
+            return schema
+        axes = (Axis(),) * self.state.inducing.points.shape[-1]
+        return dataclasses.replace(schema, axes=axes)
 
     # -- predicting ----------------------------------------------------------------------------
 
     @double_precision
     def predict(self, x: Any, channel: str | None = None) -> Any:
-        """What one channel will show at `x`, as a `Prediction`.
+        """What one channel will show at `x`, as a `Prediction`; with several channels and no name,
+        `Predictions`: a dictionary of them, one a channel.
 
-        With several channels and no name, a dictionary of predictions, one a channel.
+        `x` may be an array, a list, a series or an index, of numbers or times as in `update`, or a
+        frame with the input columns.
         """
-        if channel is None and len(self.channels) > 1:
-            return {name: self.predict(x, name) for name in self.channels}
-        name = self.channels[0] if channel is None else channel
-        if not isinstance(name, str) or name not in self.channels:
+        if channel is not None and not (isinstance(channel, str) and channel in self.channels):
             raise DataError(
-                problem(f"a channel among {list(self.channels)}", repr(name), "Check the name.")
+                problem(f"a channel among {list(self.channels)}", repr(channel), "Check the name.")
             )
         if self.state is None:
             raise DataError(
                 problem("a model with data", "one without", "Call `update` before `predict`.")
             )
-        rows = arrays.inputs(x, self.state.inducing.points.shape[-1], "the prediction")
-        index = self.channels.index(name)
-        likelihood = paramax.unwrap(self.state.model.channels[index].likelihood)
-        mean, covariance = self._latents(rows, index)
-        j = likelihood.latents
-        return Prediction(likelihood, mean[:, :j], covariance[:, :j, :j])
-
-    def _latents(self, x: Float[np.ndarray, "N P"], index: int) -> tuple[np.ndarray, np.ndarray]:
-        """Latent moments at any number of inputs, in chunks of bounded size."""
-        assert self.state is not None
-        means, covariances = [], []
-        for begin in range(0, max(len(x), 1), _PREDICT_ROWS):
-            chunk = x[begin : begin + _PREDICT_ROWS]
-            padded = np.zeros((row_bucket(len(chunk)), x.shape[1]))
-            padded[: len(chunk)] = chunk
-            channel = jnp.full(len(padded), index)
-            mean, covariance = _predict(self.learner, self.state, jnp.asarray(padded), channel)
-            means.append(np.asarray(mean)[: len(chunk)])
-            covariances.append(np.asarray(covariance)[: len(chunk)])
-        return np.concatenate(means), np.concatenate(covariances)
+        names = self.channels if channel is None else (channel,)
+        predictor = Predictor(self.learner, self.state, self.channels, self._schema)
+        predictions = predictor.predict(x, names)
+        return predictions[names[0]] if len(names) == 1 else predictions
 
     # -- keeping -------------------------------------------------------------------------------
 

@@ -1,22 +1,30 @@
 """Prediction: what the model says of one channel at some inputs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
-from numpyro.distributions import constraints
+from jaxtyping import Array, Float
+from scipy import special
 
-from streamgp.data import arrays
+from streamgp.data import by_chunks
+from streamgp.data.axes import Inputs
+from streamgp.data.columns import Column, Label
+from streamgp.data.frames import make_frame
+from streamgp.data.labels import all_classes
 from streamgp.errors import DataError, problem
-from streamgp.likelihoods import Categorical, Gaussian, Likelihood, Ordinal
-from streamgp.likelihoods.quadrature import root, spread
+from streamgp.likelihoods import Categorical, Gaussian, Likelihood, class_count
+from streamgp.likelihoods.quadrature import root
 from streamgp.precision import double_precision
+from streamgp.quantiles import moments, quantiles
+from streamgp.reading import numbered, observed
 
-_BISECTIONS = 80
-_DOUBLINGS = 200
+_ROWS = 1024  # that are computed together: bounds the memory of quadrature
+
+Draw = Callable[[Array, int], Float[Array, "S N J"]]  # from a key and a count
 
 
 class Prediction:
@@ -32,19 +40,30 @@ class Prediction:
         likelihood: Likelihood,
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
+        *,
+        inputs: Inputs | None = None,
+        labels: tuple[Label, ...] = (),
+        draw: Draw | None = None,
     ):
         self.likelihood = likelihood
         self._mean = mean
         self._covariance = covariance
-
-    def _moments_of_f(self) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]:
-        return jnp.asarray(self._mean), jnp.asarray(self._covariance)
+        self._inputs = inputs
+        self._labels = labels
+        self._draw = draw
 
     def __len__(self) -> int:
         return len(self._mean)
 
     def __repr__(self) -> str:
         return f"Prediction({type(self.likelihood).__name__}, {len(self)} inputs)"
+
+    @property
+    def x(self) -> np.ndarray | None:
+        """The inputs as they were given, times as times: (N,), or (N, P)."""
+        return None if self._inputs is None else self._inputs.values
+
+    # -- moments -------------------------------------------------------------------------------
 
     @property
     def latent_mean(self) -> np.ndarray:
@@ -69,12 +88,27 @@ class Prediction:
     def std(self) -> np.ndarray:
         return np.sqrt(self.variance)
 
+    @double_precision
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._by_row(moments)
+
+    def _by_row(self, function: Callable[..., Any], *more: np.ndarray) -> Any:
+        """`function(likelihood, mean, covariance, …)` of all rows, compiled once a bucket."""
+        return by_chunks(
+            lambda *rows: function(self.likelihood, *map(jnp.asarray, rows)),
+            self._mean,
+            self._covariance,
+            *more,
+            most=_ROWS,
+        )
+
+    # -- classes -------------------------------------------------------------------------------
+
     @property
-    def probabilities(self) -> Float[np.ndarray, "N K"]:
-        """The probability of each class, for channels that have classes."""
-        if isinstance(self.likelihood, Categorical | Ordinal):
-            return self.mean
-        if self.likelihood.support is not constraints.boolean:
+    def classes(self) -> tuple[Label, ...]:
+        """The classes, by label where the data had labels; in the order of their numbers."""
+        count = class_count(self.likelihood)
+        if not count:
             raise DataError(
                 problem(
                     "a channel with classes (Bernoulli, Categorical, Ordinal)",
@@ -82,17 +116,43 @@ class Prediction:
                     "Use `mean`, `interval` or `quantile` for this channel.",
                 )
             )
-        return np.stack([1 - self.mean, self.mean], axis=-1)
+        return all_classes(self._labels, count)
+
+    @property
+    def probabilities(self) -> Float[np.ndarray, "N K"]:
+        """The probability of each of the `classes`, for channels that have them."""
+        count, mean = len(self.classes), self.mean
+        return mean if mean.shape[1:] == (count,) else np.stack([1 - mean, mean], axis=-1)
+
+    @property
+    def label(self) -> np.ndarray:
+        """The most probable class at each input, by label."""
+        return self._named(np.argmax(self.probabilities, axis=-1))
+
+    def _named(self, numbers: np.ndarray) -> np.ndarray:
+        """Class numbers as labels, of the type that the labels have together."""
+        classes = self.classes
+        kinds = {type(label) for label in classes}
+        return np.asarray(classes, None if len(kinds) == 1 else object)[numbers.astype(int)]
+
+    # -- the whole distribution ----------------------------------------------------------------
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """The central interval that holds a new observation with that probability."""
         _check_probability(level)
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+        lower, upper = self._quantiles((1 - level) / 2, (1 + level) / 2)
+        return lower, upper
+
+    def quantile(self, level: float) -> Float[np.ndarray, " N"]:
+        """The value below which a new observation falls with that probability.
+
+        Of a channel with ordered classes, the number of a class.
+        """
+        _check_probability(level)
+        return self._quantiles(level)[0]
 
     @double_precision
-    def quantile(self, level: float) -> Float[np.ndarray, " N"]:
-        """The value below which a new observation falls with that probability."""
-        _check_probability(level)
+    def _quantiles(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
         if isinstance(self.likelihood, Categorical):
             raise DataError(
                 problem(
@@ -102,22 +162,23 @@ class Prediction:
                 )
             )
         if isinstance(self.likelihood, Gaussian):
-            return self.mean + self.std * float(jax.scipy.special.ndtri(level))
-        discrete = bool(self.likelihood.support.is_discrete)
-        moments = self._moments_of_f()
-        values = np.asarray(_quantile(self.likelihood, *moments, jnp.asarray(level), discrete))
-        return np.floor(values + 1e-6) if discrete else values
+            mean, variance = self._moments()
+            return [mean + np.sqrt(variance) * special.ndtri(level) for level in levels]
+        rows = np.repeat(np.asarray(levels, float), len(self))
+        mean = np.tile(self._mean, (len(levels), 1))
+        covariance = np.tile(self._covariance, (len(levels), 1, 1))
+        return np.split(quantiles(self.likelihood, mean, covariance, rows), len(levels))
 
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
-        """log p(y) of one observation an input."""
-        values = arrays.numbers(y, "observations of the prediction")
-        if values.ndim and values.shape != (len(self),):
-            raise DataError(
-                problem(f"one value, or {len(self)}", f"shape {values.shape}", "Give one an input.")
-            )
-        values = np.broadcast_to(values, (len(self),))
-        invalid = ~self.likelihood.valid(values)
+        """log p(y) of one observation an input, or of the same at all; labels where it has them."""
+        what = "observations of the prediction"
+        if np.ndim(y) == 0:
+            y = np.full(len(self), y, object if isinstance(y, str) else None)
+        column = observed(y, len(self), what)
+        known = self._labels or (() if column.kind == "number" else None)
+        values, labels = numbered(column, self.likelihood, known, what)
+        invalid = ~self.likelihood.valid(values) | (values >= (len(labels) or np.inf))
         if invalid.any():
             raise DataError(
                 problem(
@@ -126,84 +187,70 @@ class Prediction:
                     "Leave those out.",
                 )
             )
-        method = jax.vmap(type(self.likelihood).log_predictive, (None, 0, 0, 0))
-        return np.asarray(
-            eqx.filter_jit(method)(self.likelihood, jnp.asarray(values), *self._moments_of_f())
-        )
+        return self._by_row(_log_density, values)
 
     @double_precision
-    def sample(self, count: int = 1, *, seed: int = 0) -> np.ndarray:
-        """Independent draws of a new observation at each input, (count, N)."""
-        if not (isinstance(count, int | np.integer) and count >= 1):
-            raise DataError(problem("a count of at least 1", repr(count), "Ask for one draw."))
+    def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
+        """Draws of a new observation at each input, (count, N); labels where it has them.
+
+        They are independent between inputs; if `joint`, each draw is of one function over all
+        inputs, with noise of its own at each.
+        """
+        check_count(count)
         key_f, key_y = jax.random.split(jax.random.key(seed))
-        mean, covariance = self._moments_of_f()
-        noise = jax.random.normal(key_f, (count, *mean.shape))
-        f = mean + jnp.einsum("njk,snk->snj", root(covariance), noise)
-        return np.asarray(self.likelihood.distribution(f).sample(key_y))
+        if joint and self._draw is None:
+            raise DataError(
+                problem("a prediction made by a model", "one without", "Use `joint=False`.")
+            )
+        return self.observed(self._draw(key_f, count) if joint else self._f(key_f, count), key_y)
 
-    @double_precision
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        mean, variance = _moments(self.likelihood, *self._moments_of_f())
-        return np.asarray(mean), np.asarray(variance)
+    def _f(self, key: Array, count: int) -> Float[Array, "S N J"]:
+        mean = jnp.asarray(self._mean)
+        noise = jax.random.normal(key, (count, *mean.shape))
+        return mean + jnp.einsum("njk,snk->snj", root(jnp.asarray(self._covariance)), noise)
+
+    def observed(self, f: Float[Array, "S N J"], key: Array) -> np.ndarray:
+        """A draw of an observation for each draw of the latent parameters."""
+        values = np.asarray(self.likelihood.distribution(f).sample(key))
+        return self._named(values) if self._labels else values
+
+    # -- frames --------------------------------------------------------------------------------
+
+    def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
+        """A row an input: the inputs, and mean, std, lower and upper.
+
+        For a channel with classes, the probability of each and the most probable label.
+        """
+        inputs = self.input_columns()
+        return make_frame({**inputs, **self.columns(level, taken=tuple(inputs))}, backend)
+
+    def input_columns(self) -> dict[str, Column]:
+        """The inputs by name."""
+        if self._inputs is None:
+            return {}
+        return dict(zip(self._inputs.names, self._inputs.columns, strict=True))
+
+    def columns(self, level: float, taken: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+        """What is predicted, by name."""
+        if class_count(self.likelihood):
+            names = [str(label) for label in self.classes]
+            if {*names} & {*taken, "label"}:
+                names = [f"P({name})" for name in names]
+            return {**dict(zip(names, self.probabilities.T, strict=True)), "label": self.label}
+        lower, upper = self.interval(level)
+        return {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}
 
 
-@eqx.filter_jit
-def _moments(
-    likelihood: Likelihood, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
-) -> tuple[Array, Array]:
-    """Total mean and variance: E[E[y|f]], E[Var[y|f]] + Var[E[y|f]]."""
-    f, weights = spread(mean, covariance)
-    means, variances = likelihood.moments(f)
-    total = jnp.tensordot(weights, means, 1)
-    between = jnp.tensordot(weights, (means - total) ** 2, 1)
-    return total, between + jnp.tensordot(weights, variances, 1)
+_log_density = eqx.filter_jit(
+    lambda likelihood, mean, covariance, y: jax.vmap(
+        type(likelihood).log_predictive, (None, 0, 0, 0)
+    )(likelihood, y, mean, covariance)
+)
 
 
-@eqx.filter_jit
-def _quantile(
-    likelihood: Likelihood,
-    mean: Float[Array, "N J"],
-    covariance: Float[Array, "N J J"],
-    level: Float[Array, ""],
-    discrete: bool,
-) -> Float[Array, " N"]:
-    """Bisection on the predictive distribution function; for whole numbers it may end early."""
-    centre, variance = _moments(likelihood, mean, covariance)
-    if centre.ndim > 1:  # of the classes' indicators
-        centre, variance = jnp.zeros((2, len(mean)))
-    finite = jnp.isfinite(centre + variance)  # not every family has both
-    centre = jnp.where(finite, centre, 0.0)
-    # Chebyshev (Cantelli), where there is a variance to go by; then doubled while that is short.
-    reach = 1.0 + jnp.where(finite, jnp.sqrt(variance / jnp.minimum(level, 1 - level)), 0.0)
-
-    def enough(y: Float[Array, " N"]) -> Bool[Array, " N"]:
-        below = jax.vmap(likelihood.predictive_cdf)(y, mean, covariance)
-        return jnp.where(jnp.isnan(below), y > centre, below >= level)  # NaN: out of the support
-
-    def widen(bracket: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        low, high, _, tries = bracket
-        short_below, short_above = enough(low), ~enough(high)
-        low = jnp.where(short_below, centre - 2 * (centre - low), low)
-        high = jnp.where(short_above, centre + 2 * (high - centre), high)
-        return low, high, jnp.any(short_below | short_above), tries + 1
-
-    def halve(ends: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        low, high, tries = ends
-        middle = 0.5 * (low + high)
-        is_enough = enough(middle)
-        low, high = jnp.where(is_enough, low, middle), jnp.where(is_enough, middle, high)
-        return low, high, tries + 1
-
-    def is_wide(ends: tuple[Array, Array, Array]) -> Bool[Array, ""]:
-        low, high, tries = ends
-        narrow = 1e-3 if discrete else 1e-12 * (jnp.abs(low) + jnp.abs(high)) + 1e-300
-        return jnp.any(high - low > narrow) & (tries < _BISECTIONS)
-
-    begin = (centre - reach, centre + reach, jnp.asarray(True), jnp.asarray(0))
-    low, high, _, _ = jax.lax.while_loop(lambda b: b[2] & (b[3] < _DOUBLINGS), widen, begin)
-    _, high, _ = jax.lax.while_loop(is_wide, halve, (low, high, jnp.asarray(0)))
-    return high
+def check_count(count: int) -> None:
+    if not (isinstance(count, int | np.integer) and count >= 1):
+        raise DataError(problem("a count of at least 1", repr(count), "Ask for one draw."))
 
 
 def _check_probability(level: float) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data import Rows
+from streamgp.data.axes import Schema
 from streamgp.learner import State
 from streamgp.watch import Watch
 
@@ -22,6 +23,7 @@ class Progress:
     learned_at: int = 0  # observations when hyperparameters were last learned
     latest: float = -np.inf  # the largest first input
     watches: Mapping[str, Watch] = dataclasses.field(default_factory=dict)
+    schema: Schema = dataclasses.field(default_factory=Schema)  # axes and labels of the data
 
     @property
     def channels(self) -> tuple[str, ...]:

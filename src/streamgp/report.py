@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from streamgp.data.axes import Axis
 from streamgp.generative import Generative
 from streamgp.setup import describe
 
@@ -17,6 +18,7 @@ class UpdateReport:
     learned (the prequential score); `log_predictive_rows[name]` has one number a point.
     `surprise[name]` is how far below its usual that score is, in standard deviations, and
     `changed` names the channels whose scores have stayed so low that they must have changed.
+    `dropped[name]` says what of a frame was left out of a channel, and why.
     `bound` is the batch's continual bound; a stream of single samples has none (NaN).
     """
 
@@ -34,11 +36,13 @@ class UpdateReport:
     seconds: float
     channels: tuple[str, ...] = dataclasses.field(repr=False)
     _model: Generative = dataclasses.field(repr=False)
+    axes: tuple[Axis, ...] = dataclasses.field(default=(), repr=False)
+    dropped: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Every hyperparameter after the update, by name, in the user's units."""
-        return describe(self._model, self.channels)
+        return describe(self._model, self.channels, self.axes)
 
     @property
     def result(self) -> str:

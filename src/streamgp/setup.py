@@ -12,8 +12,9 @@ import paramax
 from jaxtyping import Float, PyTree
 from tinygp.kernels import Kernel
 
-from streamgp import kernels
+from streamgp import kernels, scaling
 from streamgp.data import inducing_bucket
+from streamgp.data.axes import Axis, input_names
 from streamgp.errors import ConfigurationError, problem
 from streamgp.generative import Channel, Generative
 from streamgp.inference import memory, noise
@@ -34,12 +35,14 @@ class Setup:
     latents: int | Sequence[Kernel | tuple[Kernel, int]] | None
     mixing: Mapping[str, Parameter]
     seed: int
+    scale: scaling.Scale = True
 
     def __post_init__(self) -> None:
         if not self.channels:
             raise ConfigurationError(problem("at least one channel", "none", "Name one."))
         for name, likelihood in self.channels.items():
             _check_channel(name, likelihood)
+        scaling.check(self.scale, self.channels)
         parameters = sum(likelihood.latents for likelihood in self.channels.values())
         if self.latents is None:
             self.latents = min(parameters, _MOST_DEFAULT_LATENTS)
@@ -89,7 +92,7 @@ class Setup:
                 self._channel(i, name, likelihood, np.zeros(0))
                 for i, (name, likelihood) in enumerate(self.channels.items())
             ),
-            origin=fixed(np.mean(x, axis=0)),
+            origin=fixed(scaling.of_inputs(self.scale, x)[0]),
             draws=self._draws,
         )
 
@@ -104,12 +107,11 @@ class Setup:
     ) -> tuple[Kernel, ...]:
         variance = None
         if self.plain:
-            likelihood = next(iter(self.channels.values()))  # others may have been added since
-            variance = float(likelihood.location(y)[1][0] ** 2)
-        spread = spread_of(x)
-        return tuple(
-            kernels.start(k, np.where(spread > 0, spread, 1.0), variance) for k in self._kernels
-        )
+            name, likelihood = next(iter(self.channels.items()))  # others may have been added since
+            _, _, scale = scaling.of_channel(self.scale, name, likelihood, y)
+            variance = float(scale[0] ** 2)
+        _, spread = scaling.of_inputs(self.scale, x)
+        return tuple(kernels.start(k, spread, variance) for k in self._kernels)
 
     def introduce(self, state: State, first: Mapping[str, np.ndarray]) -> State:
         """Channels with their first data take their scale from it. No site depends on it yet."""
@@ -168,7 +170,7 @@ class Setup:
         y: np.ndarray,
         plain: bool | None = None,
     ) -> Channel:
-        offset, scale = likelihood.location(y)
+        started, offset, scale = scaling.of_channel(self.scale, name, likelihood, y)
         plain = self.plain and index == 0 if plain is None else plain
         weights: Parameter
         if plain:
@@ -179,7 +181,7 @@ class Setup:
             scale = np.ones(likelihood.latents)
         else:
             weights = Real(self._random_weights(index, likelihood.latents))
-        return Channel(likelihood.start(y), weights, fixed(offset), fixed(scale))
+        return Channel(started, weights, fixed(offset), fixed(scale))
 
     def _random_weights(self, index: int, count: int) -> Float[np.ndarray, "J Q"]:
         """Each latent parameter leans on a latent function of its own, and a little on all.
@@ -211,13 +213,6 @@ def _arrays(tree: PyTree) -> PyTree:
     return jax.tree.map(
         lambda leaf: jnp.asarray(leaf, float) if eqx.is_inexact_array_like(leaf) else leaf, tree
     )
-
-
-def spread_of(x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " P"]:
-    """Standard deviation of each column; zero where it is nothing but rounding."""
-    spread = np.std(x, axis=0)
-    rounding = 8 * np.finfo(float).eps * np.max(np.abs(x), axis=0)
-    return np.where(spread > rounding, spread, 0.0)
 
 
 # -- inducing points ---------------------------------------------------------------------------
@@ -262,10 +257,11 @@ def _widen(array: jnp.ndarray, size: int, axes: tuple[int, ...]) -> jnp.ndarray:
 # -- names and numbers -------------------------------------------------------------------------
 
 
-def describe(model: Generative, names: Sequence[str]) -> dict[str, Any]:
-    """Every hyperparameter by name, in the user's units."""
+def describe(model: Generative, names: Sequence[str], axes: Sequence[Axis] = ()) -> dict[str, Any]:
+    """Every hyperparameter by name, in the user's units; and the unit of each input."""
     plain = paramax.unwrap(model)
     return {
+        "inputs": dict(zip(input_names(axes), map(str, axes), strict=True)),
         "latents": [_numbers_of(kernel) for kernel in plain.kernels],
         "channels": {
             name: {

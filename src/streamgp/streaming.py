@@ -18,7 +18,7 @@ from streamgp.learner import Learner, State
 from streamgp.placing import points_of
 from streamgp.progress import Progress, Scores, watched
 from streamgp.report import UpdateReport
-from streamgp.setup import spread_of
+from streamgp.scaling import spread_of
 from streamgp.updating import Updater, Work, check
 
 

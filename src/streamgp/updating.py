@@ -22,7 +22,8 @@ from streamgp.learner import Info, Learner, State
 from streamgp.placing import Placer, Points, points_of, settled
 from streamgp.progress import Progress, Scores, watched
 from streamgp.report import UpdateReport
-from streamgp.setup import Setup, spread_of
+from streamgp.scaling import spread_of
+from streamgp.setup import Setup
 
 
 @eqx.filter_jit
@@ -205,6 +206,7 @@ class Updater:
         return UpdateReport(
             update=now.updates,
             channels=now.channels,
+            axes=now.schema.axes,
             observations={name: now.seen[name] - before.seen[name] for name in scores.rows},
             log_predictive={name: float(np.mean(row)) for name, row in scores.rows.items()},
             log_predictive_rows=scores.rows,

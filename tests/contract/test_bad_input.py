@@ -65,7 +65,6 @@ def refused(model: sgp.ContinualGP, expected: str, got: str):
 BAD = {
     "NaN input": ({"real": ([0.0, NAN], [1.0, 2.0])}, "finite inputs of channel 'real'", "row 1"),
     "infinite input": ({"real": ([INF, 0.0], [1.0, 2.0])}, "finite inputs", "1 NaN"),
-    "a time": ({"real": (np.array(["NaT"], "M8[s]"), [1.0])}, "as numbers", "datetime64"),
     "NaN y": ({"real": ([0.0, 1.0], [NAN, NAN])}, "finite observations", "2 NaN"),
     "infinite y": ({"count": ([0.0, 1.0], [1.0, INF])}, "finite observations", "row 1"),
     "None among y": ({"real": ([0.0, 1.0], [1.0, None])}, "finite observations", "row 1"),

@@ -37,6 +37,7 @@ def pack(updater: Updater, progress: Progress, notes: dict[str, Any]) -> bytes:
         "latents": setup.latents,
         "mixing": dict(setup.mixing),
         "seed": setup.seed,
+        "scale": setup.scale,
         "plain": setup.plain,
         "learner": updater.learner,
         "inducing": updater.placer.strategy,
@@ -73,7 +74,7 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 def _build(contents: Document, tensors: Tensors) -> tuple[Updater, Progress, dict[str, Any]]:
     source = Source(tensors, jax.device_put(tensors))  # all at once: one by one is slow
     parts = {name: decode(part, source) for name, part in contents.items()}
-    setup = Setup(*(parts[name] for name in ("channels", "latents", "mixing", "seed")))
+    setup = Setup(*(parts[name] for name in ("channels", "latents", "mixing", "seed", "scale")))
     setup.plain = parts["plain"]
     learner = parts["learner"]
     placer = Placer(parts["inducing"], learner)

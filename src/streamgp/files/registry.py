@@ -11,6 +11,7 @@ import tinygp
 from tinygp.kernels import base, distance, stationary
 
 from streamgp import inducing, kernels, likelihoods
+from streamgp.data.axes import Axis, Schema
 from streamgp.errors import ConfigurationError, FileError, problem
 from streamgp.forgetting import Forgetting
 from streamgp.generative import Channel, Generative
@@ -32,6 +33,7 @@ _OURS: tuple[type, ...] = (
     inducing.Refined,
     *(kernels.RBF, kernels.Matern12, kernels.Matern32, kernels.Matern52),
     *(kernels.Linear, kernels.Periodic, kernels.RationalQuadratic),
+    *(Axis, Schema),
     *(Channel, Forgetting, Generative, Inducing, Learner, Marginals, Memory, Positive),
     *(Progress, Projection, Real, Site, State, VEM, Watch),
 )

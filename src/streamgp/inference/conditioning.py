@@ -110,6 +110,33 @@ def marginals(posterior: Posterior, features: Features) -> Marginals:
     )
 
 
+def joint(
+    model: Generative,
+    inducing: Inducing,
+    chol: Float[Array, "Q M M"],
+    posterior: Posterior,
+    x: Float[Array, "N P"],
+    channel: Int[Array, " N"],
+    *,
+    factorised: bool,
+) -> tuple[Float[Array, "N J"], Float[Array, "N J N J"]]:
+    """q(f) of all rows together: as `marginals`, with the covariances between rows."""
+    projection, variance = project(model, inducing, chol, x)
+    rows = mix(model, channel, projection, variance, factorised=factorised)
+    shape = rows.offset.shape
+    _, _, blocks, size = rows.design.shape
+    flat = jnp.moveaxis(rows.design, 2, 0).reshape(blocks, -1, size)
+    half = solve_lower(posterior.chol, jnp.swapaxes(flat, -1, -2)).reshape(blocks * size, -1)
+    prior = jnp.stack([kernel(x, x) for kernel in model.latent_kernels])
+    left = prior - jnp.swapaxes(projection, -1, -2) @ projection  # open given v
+    left = jnp.where(jnp.eye(len(x), dtype=bool), variance[:, None], left)  # rounded up to zero
+    weights = model.loadings()[0][channel]
+    open_ = jnp.einsum("njq,qnm,mkq->njmk", weights, left, weights)
+    explained = (half.T @ half).reshape(*shape, *shape)
+    mean = rows.offset + jnp.einsum("njgs,gs->nj", rows.design, posterior.mean)
+    return mean, explained + open_
+
+
 def latent_features(
     projection: Float[Array, "Q M N"], variance: Float[Array, "Q N"], *, factorised: bool
 ) -> Features:

@@ -5,6 +5,7 @@ from streamgp.likelihoods.bernoulli import Bernoulli
 from streamgp.likelihoods.beta import Beta
 from streamgp.likelihoods.binomial import Binomial
 from streamgp.likelihoods.categorical import Categorical
+from streamgp.likelihoods.classes import class_count
 from streamgp.likelihoods.exponential import Exponential
 from streamgp.likelihoods.gamma import Gamma
 from streamgp.likelihoods.gaussian import Gaussian
@@ -30,4 +31,5 @@ __all__ = [
     "Ordinal",
     "Poisson",
     "StudentT",
+    "class_count",
 ]

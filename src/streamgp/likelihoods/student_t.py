@@ -55,15 +55,26 @@ class StudentT(Likelihood):
     def log_predictive(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> Float[Array, ""]:
-        """As a mixture of normals over the precision, where f integrates out.
+        given, log_weights = self._given_precision(mean, covariance)
+        return jax.nn.logsumexp(log_weights + given.log_prob(y))
+
+    def predictive_cdf(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        given, log_weights = self._given_precision(mean, covariance)
+        return jnp.dot(jnp.exp(log_weights), given.cdf(y))
+
+    def _given_precision(
+        self, mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> tuple[dist.Distribution, Float[Array, " K"]]:
+        """y as a mixture of normals over the precision, where f integrates out; and log weights.
 
         Right however wide q(f) is and however far off y.
         """
         half, u = 0.5 * self.df, _LOG_PRECISIONS
         log_weights = half * (u - np.exp(u))  # of log τ, τ ~ Gamma(df/2, df/2)
         total = jnp.sqrt(covariance[0, 0] + self.scale**2 * np.exp(-u))
-        terms = log_weights + dist.Normal(mean[0], total).log_prob(y)
-        return jax.nn.logsumexp(terms) - jax.nn.logsumexp(log_weights)
+        return dist.Normal(mean[0], total), jax.nn.log_softmax(log_weights)
 
 
 def _expected_log1p(

@@ -1,0 +1,135 @@
+"""Predicting: from a state and inputs to predictions, of any number of rows."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import paramax
+from jaxtyping import Array, Float
+
+from streamgp.data import by_chunks, row_bucket
+from streamgp.data.axes import Inputs, Schema
+from streamgp.data.frames import make_frame
+from streamgp.errors import DataError, problem
+from streamgp.learner import Learner, State
+from streamgp.linalg import cholesky, eigh
+from streamgp.precision import double_precision
+from streamgp.prediction import Draw, Prediction, check_count
+from streamgp.reading import read_inputs
+
+_predict = eqx.filter_jit(Learner.predict)
+_predict_joint = eqx.filter_jit(Learner.predict_joint)
+
+_ROWS = 4096  # that a prediction takes at a time
+_JOINT = 4096  # latent values that are drawn together: a matrix of that size is factorised
+_NUGGET = 1e-9  # of the largest variance, so that the matrix has a factor
+
+
+class Predictions(dict[str, Prediction]):
+    """Predictions of several channels at the same inputs, by name."""
+
+    def __init__(self, parts: dict[str, Prediction], draw: Draw):
+        super().__init__(parts)
+        self._draw = draw
+
+    @double_precision
+    def sample(self, count: int = 1, *, seed: int = 0, joint: bool = True) -> dict[str, np.ndarray]:
+        """Draws of every channel, (count, N) each; if `joint`, of one function over all of them."""
+        if not joint:
+            return {n: p.sample(count, seed=seed + i) for i, (n, p) in enumerate(self.items())}
+        check_count(count)
+        key_f, *keys = jax.random.split(jax.random.key(seed), 1 + len(self))
+        parts = jnp.split(self._draw(key_f, count), len(self), axis=1)
+        return {
+            name: prediction.observed(f[..., : prediction.likelihood.latents], key)
+            for (name, prediction), f, key in zip(self.items(), parts, keys, strict=True)
+        }
+
+    def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
+        """A row an input: the inputs, and what each channel's own frame has, after its name."""
+        columns: dict[str, Any] = {}
+        for prediction in self.values():
+            columns |= prediction.input_columns()
+        for name, prediction in self.items():
+            columns |= {f"{name}_{what}": v for what, v in prediction.columns(level).items()}
+        return make_frame(columns, backend)
+
+
+@dataclasses.dataclass(frozen=True)
+class Predictor:
+    """A state, and what its channels and inputs are called."""
+
+    learner: Learner
+    state: State
+    channels: tuple[str, ...]
+    schema: Schema
+
+    def predict(self, x: Any, names: Sequence[str]) -> Predictions:
+        """Those channels at `x`."""
+        numbers, inputs, _ = read_inputs(x, self.schema.axes, "the prediction")
+        parts = {name: self._prediction(numbers, inputs, name) for name in names}
+        return Predictions(parts, lambda key, count: self._draw(numbers, names, key, count))
+
+    def _prediction(self, x: Float[np.ndarray, "N P"], inputs: Inputs, name: str) -> Prediction:
+        index = self.channels.index(name)
+        likelihood = paramax.unwrap(self.state.model.channels[index].likelihood)
+        j = likelihood.latents
+        mean, covariance = by_chunks(
+            lambda rows: _predict(
+                self.learner, self.state, jnp.asarray(rows), jnp.full(len(rows), index)
+            ),
+            x,
+            most=_ROWS,
+        )
+        return Prediction(
+            likelihood,
+            mean[:, :j],
+            covariance[:, :j, :j],
+            inputs=inputs,
+            labels=self.schema.labels.get(name, ()),
+            draw=lambda key, count: self._draw(x, [name], key, count)[..., :j],
+        )
+
+    def _draw(
+        self, x: Float[np.ndarray, "N P"], names: Sequence[str], key: Array, count: int
+    ) -> Float[Array, "S R J"]:
+        """Latent parameters of all rows of all those channels, drawn together."""
+        index = np.repeat([self.channels.index(name) for name in names], len(x))
+        latents, rows = paramax.unwrap(self.state.model).most_latents, len(index)
+        if rows * latents > _JOINT:
+            raise DataError(
+                problem(
+                    f"at most {_JOINT // latents} inputs times channels in a joint draw",
+                    f"{rows}",
+                    "Draw at fewer inputs, or with `joint=False`.",
+                )
+            )
+        filled = np.minimum(np.arange(row_bucket(rows)), max(rows - 1, 0))
+        tiled = np.tile(x, (len(names), 1)) if rows else np.zeros((1, x.shape[1]))
+        mean, covariance = _predict_joint(
+            self.learner,
+            self.state,
+            jnp.asarray(tiled[filled]),
+            jnp.asarray(np.append(index, 0)[filled]),
+        )
+        size = rows * latents
+        half = _half(covariance[:rows, :, :rows].reshape(size, size))
+        noise = jax.random.normal(key, (count, size))
+        return mean[:rows] + (noise @ half.T).reshape(count, rows, latents)
+
+
+def _half(covariance: Float[Array, "S S"]) -> Float[Array, "S S"]:
+    """A square root, of a matrix that may be singular: dense inputs say the same twice."""
+    size = len(covariance)
+    if not size:
+        return covariance
+    nugget = _NUGGET * jnp.max(jnp.diagonal(covariance))
+    chol = cholesky(covariance + (nugget + 1e-300) * jnp.eye(size))
+    if jnp.all(jnp.isfinite(chol)):
+        return chol
+    values, vectors = eigh(covariance)
+    return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
