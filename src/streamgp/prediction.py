@@ -106,7 +106,10 @@ class Prediction:
         discrete = bool(self.likelihood.support.is_discrete)
         moments = self._moments_of_f()
         values = np.asarray(_quantile(self.likelihood, *moments, jnp.asarray(level), discrete))
-        return np.floor(values + 1e-6) if discrete else values
+        support = self.likelihood.support  # bisection may end a rounding outside of it
+        values = np.floor(values + 1e-6) if discrete else values
+        lowest = getattr(support, "lower_bound", -np.inf)
+        return np.clip(values, lowest, getattr(support, "upper_bound", np.inf))
 
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
