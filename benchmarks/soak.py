@@ -42,6 +42,7 @@ class Kind(NamedTuple):
     width: int = 1
     factorised: bool = False
     carry: Carry = Projection()
+    largest: int = 8  # rows in a batch; more than 8 is another padded size
 
 
 class Failure(NamedTuple):
@@ -68,9 +69,11 @@ def kinds(seed: int, names: list[str], mixtures: int) -> list[Kind]:
                 width=2 if index == 1 else 1,
                 factorised=index == 4,
                 carry=Marginals() if index == 2 else Projection(),
+                largest=100 if index == 0 else 8,
             )
         )
-    return [Kind((name,)) for name in names] + several
+    alone = [Kind((name,), largest=100 if i % 3 == 1 else 8) for i, name in enumerate(names)]
+    return alone + several
 
 
 def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None]) -> Iterator[int]:
@@ -92,7 +95,7 @@ def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None
         if later is not None and step == steps // 2:
             model.add_channel(later, FAMILIES[later])
             names.append(later)
-        batch = world.batch(names, step, generator)
+        batch = world.batch(names, step, kind.largest, generator)
         try:
             _update(model, batch, generator)
             _check(model)
@@ -100,6 +103,7 @@ def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None
                 _check_predictions(model, world, generator, intervals=step == steps - 1)
         except Exception:
             failed(step, batch)
+            yield step
             return
         yield step
 
@@ -168,28 +172,33 @@ def run(
     seconds: float | None = None,
     shown: bool = False,
 ) -> tuple[int, float, list[Failure]]:
-    """Lives of every kind in turn: updates made, seconds after the first turn, and failures."""
+    """Lives of one kind after the other: updates made, seconds it took, and failures."""
     every = kinds(seed, list(FAMILIES) if names is None else names, mixtures)
+    chosen = range(len(every)) if only is None else only[:1]
     made, failures, begin = 0, [], time.perf_counter()
-    turns = ((kind, life) for life in itertools.count() for kind in range(len(every)))
-    lives = turns if only is None else iter([only])
-    total = updates if seconds is None else int(seconds)
-    with progress_bar(total or 0, "soak", shown=shown) as advance:
+
+    def so_far() -> float:
+        return made if seconds is None else time.perf_counter() - begin
+
+    total = float(updates or 0) if seconds is None else seconds
+    with progress_bar(int(total), "soak", shown=shown) as advance:
         shown_so_far = 0
-        for kind, life in lives:
+        for done, kind in enumerate(chosen, start=1):
+            for life in itertools.count() if only is None else only[1:]:
 
-            def failed(step: int, batch: Batch, where: tuple[int, int] = (kind, life)) -> None:
-                failures.append(Failure(*where, step, batch, traceback.format_exc()))
-                print(_told(seed, failures[-1], every), file=sys.stderr)
+                def failed(step: int, batch: Batch, at: tuple[int, int] = (kind, life)) -> None:
+                    failures.append(Failure(*at, step, batch, traceback.format_exc()))
+                    print(_told(seed, failures[-1], every), file=sys.stderr)
 
-            for _ in live(every[kind], (seed, kind, life), failed):
-                made += 1
-                elapsed = time.perf_counter() - begin
-                now = made if seconds is None else min(int(elapsed), int(seconds))
-                advance(now - shown_so_far)
-                shown_so_far = now
-                if (updates is not None and made >= updates) or (seconds and elapsed >= seconds):
-                    return made, elapsed, failures
+                for _ in live(every[kind], (seed, kind, life), failed):
+                    made += 1
+                    advance(int(so_far()) - shown_so_far)
+                    shown_so_far = int(so_far())
+                    if so_far() >= total * done / len(chosen):
+                        break
+                if so_far() >= total * done / len(chosen):
+                    break
+            jax.clear_caches()  # a kind's programs take some hundred megabytes
     return made, time.perf_counter() - begin, failures
 
 

@@ -47,10 +47,12 @@ class World:
             width=width,
         )
 
-    def batch(self, names: list[str], step: int, generator: np.random.Generator) -> Batch:
-        """Some rows of some of these channels."""
+    def batch(
+        self, names: list[str], step: int, largest: int, generator: np.random.Generator
+    ) -> Batch:
+        """Some rows of some of these channels: one to eight, and now and then more."""
         chosen = generator.permutation(names)[: generator.integers(1, len(names) + 1)]
-        most = 100 if generator.uniform() < 0.03 else 8
+        most = largest if generator.uniform() < 0.03 else 8
         rows = max(int(generator.integers(1, most + 1)) // len(chosen), 1)
         return {str(name): self._rows(str(name), rows, step, generator) for name in chosen}
 
