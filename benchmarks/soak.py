@@ -1,108 +1,234 @@
 """Does anything ever break? Random streams of every likelihood, for as long as you like.
 
-    python -m benchmarks.soak --updates 100000
+    python -m benchmarks.soak --updates 100000          (or --seconds 600)
 
-Batches of one to eight rows at random places, old ground and new, outliers, repeats; now and then
-samples one by one, a refinement, a change of what is forgotten. After every update all of the state
-must be finite, and every so often predictions too, with no negative variance.
+Every family alone, and random mixtures of two to four channels. A model lives for some tens of
+updates of a world of its own: odd units, constant values and then a jump, outliers, repeats, inputs
+far away; a small budget, other placements, forgetting, samples one by one, refinements, a channel
+that joins later. All of the state must stay finite, sites and predictive variances not negative.
+
+Lives are reproducible one by one. One that fails is told with the command that repeats it; the
+others go on.
 """
 
 import argparse
-from collections.abc import Iterator
+import itertools
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
 import streamgp as sgp
+from benchmarks.wild import FAMILIES, Batch, World
+from streamgp.cli.main import use_compilation_cache
+from streamgp.display import progress_bar
+from streamgp.inducing import Strategy
+from streamgp.inference.carry import Carry, Marginals, Projection
 
-FAMILIES: dict[str, sgp.Likelihood] = {
-    "real": sgp.Gaussian(), "binary": sgp.Bernoulli(), "probit": sgp.Bernoulli("probit"),
-    "count": sgp.Poisson(), "class": sgp.Categorical(3), "robust": sgp.StudentT(),
-    "two": sgp.HeteroscedasticGaussian(), "waiting": sgp.Exponential(), "amount": sgp.Gamma(),
-    "share": sgp.Beta(), "trials": sgp.Binomial(7), "clumped": sgp.NegativeBinomial(),
-    "grade": sgp.Ordinal(4), "income": sgp.LogNormal(),
-}  # fmt: skip
-
-
-def draw(name: str, f: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Observations around f, some of them gross."""
-    n = len(f)
-    f = np.where(generator.uniform(size=n) < 0.01, 8 * f, f)
-    positive = np.exp(np.clip(f, -8, 8)) * generator.exponential(size=n) + 1e-6
-    values = {
-        "real": f + generator.normal(size=n),
-        "binary": f > 0,
-        "probit": f > 0,
-        "count": generator.poisson(np.exp(np.clip(f, -8, 8))),
-        "class": np.clip(np.round(f + 1), 0, 2),
-        "robust": f + generator.standard_t(2, size=n),
-        "two": f + np.exp(np.clip(f, -4, 4)) * generator.normal(size=n),
-        "waiting": positive,
-        "amount": positive,
-        "share": np.clip(1 / (1 + np.exp(-f - generator.normal(size=n))), 1e-6, 1 - 1e-6),
-        "trials": generator.binomial(7, 1 / (1 + np.exp(-np.clip(f, -30, 30)))),
-        "clumped": generator.poisson(positive),
-        "grade": np.clip(np.round(f + 1.5), 0, 3),
-        "income": positive,
-    }
-    return values[name].astype(float)
+BUDGET = 20  # with half as many again while a batch is learned: one padded size
+MIXTURES = 6
+ROUNDING = 1e-6  # relative: how far below zero an eigenvalue may come by arithmetic
 
 
-def models(names: list[str]) -> Iterator[tuple[list[str], sgp.ContinualGP]]:
-    """Each family alone, and all of them together."""
-    for name in names:
-        yield [name], sgp.ContinualGP({name: FAMILIES[name]}, inducing=sgp.Adaptive(budget=20))
-    together = {name: FAMILIES[name] for name in names[:4]}
-    yield (
-        list(together),
-        sgp.ContinualGP(together, latents=2, inducing=sgp.Adaptive(budget=20), forgetting=0.99),
-    )
+class Kind(NamedTuple):
+    """What decides which programs are compiled."""
+
+    names: tuple[str, ...]
+    latents: int | None = None
+    width: int = 1
+    factorised: bool = False
+    carry: Carry = Projection()
+    largest: int = 8  # rows in a batch; more than 8 is another padded size
 
 
-def run(updates: int, names: list[str], seed: int = 0) -> int:
-    """As many updates, shared among the models; how many were made."""
+class Failure(NamedTuple):
+    """Where a life ended too early."""
+
+    kind: int
+    life: int
+    step: int
+    batch: Batch
+    error: str
+
+
+def kinds(seed: int, names: list[str], mixtures: int) -> list[Kind]:
+    """Each family alone, then mixtures of some."""
     generator = np.random.default_rng(seed)
-    made = 0
-    for own, model in models(names):
-        for step in range(updates // (len(names) + 1)):
-            _update(model, own, generator, step)
-            _check(model, generator, thoroughly=step % 50 == 0)
-            made += 1
-    return made
+    several = []
+    for index in range(mixtures):
+        size = min(int(generator.integers(2, 5)), len(names))
+        own = tuple(map(str, generator.permutation(names)[:size]))
+        several.append(
+            Kind(
+                own,
+                latents=1 + index % 3,
+                width=2 if index == 1 else 1,
+                factorised=index == 4,
+                carry=Marginals() if index == 2 else Projection(),
+                largest=100 if index == 0 else 8,
+            )
+        )
+    alone = [Kind((name,), largest=100 if i % 3 == 1 else 8) for i, name in enumerate(names)]
+    return alone + several
 
 
-def _update(
-    model: sgp.ContinualGP, names: list[str], generator: np.random.Generator, step: int
-) -> None:
-    batch = {}
-    for name in generator.permutation(names)[: generator.integers(1, len(names) + 1)]:
-        x = generator.uniform(0, 1 + step / 100, generator.integers(1, 9))
-        x = np.where(generator.uniform(size=len(x)) < 0.1, x[0], x)
-        batch[str(name)] = (x, draw(str(name), 2 * np.sin(3 * x), generator))
+def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None]) -> Iterator[int]:
+    """One model's life, update by update. `failed` is told of a step that broke."""
+    generator = np.random.default_rng(where)
+    world, names = World.drawn(generator, kind.width), list(kind.names)
+    later = names.pop() if len(names) > 1 and generator.uniform() < 0.3 else None
+    model = sgp.ContinualGP(
+        {name: FAMILIES[name] for name in names},
+        latents=kind.latents,
+        inducing=_placement(world, generator),
+        forgetting=float(generator.choice([1.0, 1.0, 0.95])),
+        factorised=kind.factorised,
+        carry=kind.carry,
+        seed=int(generator.integers(100)),
+    )
+    steps = int(generator.integers(20, 120))
+    for step in range(steps):
+        if later is not None and step == steps // 2:
+            model.add_channel(later, FAMILIES[later])
+            names.append(later)
+        batch = world.batch(names, step, kind.largest, generator)
+        try:
+            _update(model, batch, generator)
+            _check(model)
+            if step % 10 == 0 or step == steps - 1:
+                _check_predictions(model, world, generator, intervals=step == steps - 1)
+        except Exception:
+            failed(step, batch)
+            yield step
+            return
+        yield step
+
+
+def _placement(world: World, generator: np.random.Generator) -> Strategy:
+    corner = np.full((1, world.width), world.origin)
+    return {
+        0: sgp.KMeans(9),
+        1: _growing,
+        2: sgp.Fixed(corner + world.unit * generator.uniform(0, 9, (9, world.width))),
+    }.get(int(generator.integers(12)), sgp.Adaptive(budget=BUDGET))
+
+
+_growing = sgp.Growing(lambda update: min(3 + update // 4, 25), layout="random")
+
+
+def _update(model: sgp.ContinualGP, batch: Batch, generator: np.random.Generator) -> None:
     kind = generator.uniform()
-    if kind < 0.1 and len(names) == 1:
-        model.update_many(*next(iter(batch.values())))
-    elif kind < 0.12 and model.state is not None:
-        model.refine()
+    if kind < 0.1:
+        x, y = (np.concatenate(column) for column in zip(*batch.values(), strict=True))
+        names = np.concatenate([[name] * len(column[1]) for name, column in batch.items()])
+        order = generator.permutation(len(y))
+        report = model.update_many(x[order], y[order], names[order])
     else:
-        model.update(batch)
+        report = model.update(batch)
+        assert np.isfinite(report.bound), f"bound {report.bound}"
+    if kind > 0.98:
+        model.refine()
+    for name, scores in report.log_predictive_rows.items():
+        assert not np.isnan(scores).any(), f"log predictive of {name}: {scores}"
 
 
-def _check(model: sgp.ContinualGP, generator: np.random.Generator, *, thoroughly: bool) -> None:
-    for leaf in jax.tree.leaves(model.state):
-        assert np.isfinite(leaf).all(), model
-    if thoroughly:
-        x = generator.uniform(-5, 20, 30)
-        for name in model.channels:
-            prediction = model.predict(x, name)
-            assert np.isfinite(prediction.latent_mean).all(), name
-            assert np.all(prediction.latent_variance >= 0), name
-            assert np.all(prediction.variance >= 0), name
+def _check(model: sgp.ContinualGP) -> None:
+    assert model.state is not None
+    for path, leaf in jax.tree_util.tree_leaves_with_path(model.state):
+        assert np.isfinite(leaf).all(), jax.tree_util.keystr(path)
+    for what in (*model.state.site.precision, model.state.memory.precision):
+        values = np.linalg.eigvalsh(np.asarray(what)) if what.size else np.zeros(1)
+        assert values[0] >= -ROUNDING * max(values[-1], 1.0), f"precision of {values[0]}"
+
+
+def _check_predictions(
+    model: sgp.ContinualGP, world: World, generator: np.random.Generator, *, intervals: bool
+) -> None:
+    x = generator.uniform(-5, 20, (8, world.width))
+    x[0] = generator.choice([-1e6, 1e6])
+    for name in model.channels:
+        prediction = model.predict(world.origin + world.unit * x, name)
+        assert np.isfinite(prediction.latent_mean).all(), f"latent mean of {name}"
+        assert np.isfinite(prediction.latent_variance).all(), f"latent variance of {name}"
+        assert np.all(prediction.latent_variance >= 0), f"latent variance of {name}"
+        assert not np.isnan(prediction.mean).any(), f"mean of {name}"
+        assert np.all(prediction.variance >= 0), f"variance of {name}"  # false for NaN
+        if intervals and name != "class":
+            low, high = prediction.interval(0.9)
+            assert np.all(low <= high), f"interval of {name}"
+
+
+def run(
+    seed: int,
+    *,
+    names: list[str] | None = None,
+    mixtures: int = MIXTURES,
+    only: tuple[int, int] | None = None,
+    updates: int | None = None,
+    seconds: float | None = None,
+    shown: bool = False,
+) -> tuple[int, float, list[Failure]]:
+    """Lives of one kind after the other: updates made, seconds it took, and failures."""
+    every = kinds(seed, list(FAMILIES) if names is None else names, mixtures)
+    chosen = range(len(every)) if only is None else only[:1]
+    made, failures, begin = 0, [], time.perf_counter()
+
+    def so_far() -> float:
+        return made if seconds is None else time.perf_counter() - begin
+
+    total = float(updates or 0) if seconds is None else seconds
+    with progress_bar(int(total), "soak", shown=shown) as advance:
+        shown_so_far = 0
+        for done, kind in enumerate(chosen, start=1):
+            for life in itertools.count() if only is None else only[1:]:
+
+                def failed(step: int, batch: Batch, at: tuple[int, int] = (kind, life)) -> None:
+                    failures.append(Failure(*at, step, batch, traceback.format_exc()))
+                    print(_told(seed, failures[-1], every), file=sys.stderr)
+
+                for _ in live(every[kind], (seed, kind, life), failed):
+                    made += 1
+                    advance(int(so_far()) - shown_so_far)
+                    shown_so_far = int(so_far())
+                    if so_far() >= total * done / len(chosen):
+                        break
+                if so_far() >= total * done / len(chosen):
+                    break
+            jax.clear_caches()  # a kind's programs take some hundred megabytes
+    return made, time.perf_counter() - begin, failures
+
+
+def _told(seed: int, failure: Failure, every: list[Kind]) -> str:
+    with np.printoptions(precision=17, threshold=sys.maxsize):
+        return (
+            f"{every[failure.kind]}\nstep {failure.step}, batch {failure.batch}\n{failure.error}"
+            f"repeat: python -m benchmarks.soak --seed {seed} "
+            f"--only {failure.kind} {failure.life}\n"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--updates", type=int, help="100,000 unless --seconds is given")
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, nargs=2, metavar=("KIND", "LIFE"), help="repeat one")
+    options = parser.parse_args()
+    if options.updates is None and options.seconds is None:
+        options.updates = 100_000
+    use_compilation_cache()
+    only = None if options.only is None else tuple(options.only)
+    made, elapsed, failures = run(
+        options.seed, only=only, updates=options.updates, seconds=options.seconds, shown=True
+    )
+    print(f"{made} updates in {elapsed:.0f} s ({made / elapsed:.1f} a second)")
+    print(f"{len(failures)} lives failed" if failures else "nothing broke")
+    sys.exit(bool(failures))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--updates", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    print(f"{run(options.updates, list(FAMILIES), options.seed)} updates, nothing broke")
+    main()

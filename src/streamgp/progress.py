@@ -12,16 +12,22 @@ from streamgp.data.axes import Schema
 from streamgp.learner import State
 from streamgp.watch import Watch
 
+_SAME = 1e-12  # relative: values that differ by no more are one value
+
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """The state, and the little that is counted beside it."""
+    """The state, and the little that is counted beside it.
+
+    `levels` has the only value that a channel has shown so far, None once there were two.
+    """
 
     seen: Mapping[str, int]  # observations, by channel
     state: State | None = None
     updates: int = 0
     learned_at: int = 0  # observations when hyperparameters were last learned
     latest: float = -np.inf  # the largest first input
+    levels: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
     watches: Mapping[str, Watch] = dataclasses.field(default_factory=dict)
     schema: Schema = dataclasses.field(default_factory=Schema)  # axes and labels of the data
 
@@ -45,7 +51,18 @@ class Progress:
             updates=self.updates + updates,
             learned_at=sum(seen.values()) if learned else self.learned_at,
             latest=max(self.latest, float(np.max(rows.x[:, 0]))),
+            levels=self.levels_with(rows),
         )
+
+    def levels_with(self, rows: Rows) -> dict[str, float | None]:
+        """The levels once these rows have been seen."""
+        levels = dict(self.levels)
+        for index in np.unique(rows.channel):
+            name, y = self.channels[index], rows.y[rows.channel == index]
+            level = levels.get(name, float(y[0]))
+            same = level is not None and bool(np.all(np.abs(y - level) <= _SAME * abs(level)))
+            levels[name] = level if same else None
+        return levels
 
 
 class Scores(NamedTuple):

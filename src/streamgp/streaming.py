@@ -67,7 +67,7 @@ class Streamer:
         introduced = np.asarray([count > 0 for count in progress.seen.values()])
         rows = rows.take(slice(_leading(introduced[rows.channel])))
         rule = updater.learner.learning
-        if rule is not None:
+        if rule is not None and not (rows.size and updater.is_flat(progress, rows)):
             rows = rows.take(slice(rule.until_due(progress.total, progress.learned_at) - 1))
         if not rows.size:
             return none

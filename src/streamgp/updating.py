@@ -77,7 +77,8 @@ class Updater:
         begin = time.perf_counter()
         before = self._faded(self._ready(progress, rows), progress, rows)
         start = self._start(before, rows)
-        learn = self._is_due(progress, rows.size) and self._is_calm(progress, before, rows)
+        learn = self._is_due(progress, rows.size) and not self.is_flat(progress, rows)
+        learn = learn and self._is_calm(progress, before, rows)
         fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
         after, scores, work = fold(before, rows, start, progress.updates + 1, learn)
         now = progress.after(rows, after, updates=1, learned=learn)
@@ -118,6 +119,18 @@ class Updater:
     def _is_due(self, progress: Progress, more: int) -> bool:
         rule = self.learner.learning
         return rule is not None and rule.is_due(progress.total + more, progress.learned_at)
+
+    def is_flat(self, progress: Progress, rows: Rows) -> bool:
+        """Whether every channel, these rows included, has shown one value only, of a continuum.
+
+        The density of such data has no bound: an M step would run off to no noise and an endless
+        lengthscale, from where the first other value finds no way back.
+        """
+        levels = progress.levels_with(rows)
+        return all(
+            level is not None and not self.setup.channels[name].support.is_discrete
+            for name, level in levels.items()
+        )
 
     def _is_calm(self, progress: Progress, state: State, rows: Rows) -> bool:
         """Whether the rows are as usual, where the past fades.

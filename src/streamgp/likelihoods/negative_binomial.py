@@ -8,6 +8,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
 from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.incomplete import lower_beta
 from streamgp.parameters import Parameter, positive
 
 _LARGEST_LOG_MEAN = 60.0
@@ -36,7 +37,10 @@ class NegativeBinomial(Likelihood):
         return np.log(np.array([max(average, 0.1)])), np.ones(1)
 
     def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        return jnp.where(y < 0, 0.0, self.distribution(f).cdf(jnp.floor(jnp.maximum(y, 0.0))))
+        mean = self.distribution(f).mean
+        y, k = jnp.broadcast_arrays(y, jnp.floor(jnp.maximum(y, 0.0)))
+        r = jnp.broadcast_to(self.concentration, k.shape)
+        return jnp.where(y < 0, 0.0, lower_beta(r, k + 1, r / mean))
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
         r = self.concentration

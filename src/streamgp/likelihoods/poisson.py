@@ -7,6 +7,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
 from streamgp.likelihoods.base import Likelihood, site_at_mode
+from streamgp.likelihoods.incomplete import upper_gamma
 
 _LARGEST_LOG_RATE = 60.0  # a rate of 1e26: past it, proposals are damped, not exponentiated
 
@@ -24,7 +25,8 @@ class Poisson(Likelihood):
         return np.log(np.array([max(average, 0.1)])), np.ones(1)
 
     def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        return jnp.where(y < 0, 0.0, self.distribution(f).cdf(jnp.maximum(y, 0.0)))
+        below = upper_gamma(jnp.floor(jnp.maximum(y, 0.0)) + 1, self.distribution(f).rate)
+        return jnp.where(y < 0, 0.0, below)
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
         return y * f[0] - jnp.exp(f[0]) - gammaln(y + 1)

@@ -1,0 +1,68 @@
+"""Data that begin with one value only: nothing to learn from, and no trap for what follows."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import streamgp as sgp
+from streamgp.data import Rows
+from streamgp.progress import Progress
+
+X = np.linspace(0, 1, 12)
+
+
+def flat_then_jump(likelihood):
+    model = sgp.ContinualGP(likelihood, inducing=sgp.Adaptive(budget=30))
+    for part in (X[::2], X[1::2]):
+        model.update(part, np.ones(6))
+    return model
+
+
+@pytest.mark.parametrize("likelihood", [sgp.Gaussian(), sgp.Gamma()], ids=["real", "amount"])
+def test_a_jump_after_constant_data_is_learned_and_they_are_kept(likelihood):
+    model = flat_then_jump(likelihood)
+    kernel = model.hyperparameters["latents"][0]
+    assert kernel["lengthscale"] < 0.2  # as it started: constant data would have any length
+    for part in (X[::2], X[1::2]):
+        model.update(1.1 + part, 100 + np.sin(9 * part))
+    assert model.predict([1.6]).mean == pytest.approx(100, rel=0.1)
+    assert model.predict([0.5]).mean == pytest.approx(1, abs=2)
+    assert model.predict([0.5]).std < 20
+
+
+def test_samples_one_by_one_are_the_same_as_updates():
+    one, other = (sgp.ContinualGP(sgp.Gaussian()) for _ in range(2))
+    y = np.append(np.ones(10), [1.5, 2.0])
+    one.update_many(X, y)
+    for x, value in zip(X, y, strict=True):
+        other.update([x], [value])
+    for a, b in zip(one.inducing_points, other.inducing_points, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(one.predict(X).mean, other.predict(X).mean, rtol=1e-6)
+    np.testing.assert_allclose(one.predict(X).std, other.predict(X).std, rtol=1e-6)
+
+
+def rows(y, channel=0):
+    y = np.asarray(y, float)
+    return Rows(np.zeros((len(y), 1)), y, np.full(len(y), channel))
+
+
+@pytest.mark.parametrize(
+    ("likelihoods", "seen", "new", "flat"),
+    [
+        ([sgp.Gaussian()], [], rows([2.0, 2.0]), True),
+        ([sgp.Gaussian()], [rows([2.0])], rows([2.0]), True),
+        ([sgp.Gaussian()], [rows([2.0])], rows([2.0, 2.1]), False),
+        ([sgp.Gaussian()], [rows([2.0, 2.1])], rows([2.1]), False),
+        ([sgp.Gaussian(), sgp.Gaussian()], [rows([2.0])], rows([3.0], 1), True),
+        ([sgp.Gaussian(), sgp.Gaussian()], [rows([2.0, 1.0])], rows([3.0], 1), False),
+        ([sgp.Poisson()], [], rows([0.0, 0.0]), False),  # probabilities have a bound
+    ],
+)
+def test_flat_is_one_value_of_a_continuum_in_every_channel(likelihoods, seen, new, flat):
+    model = sgp.ContinualGP({str(i): likelihood for i, likelihood in enumerate(likelihoods)})
+    progress = Progress(dict.fromkeys(model.channels, 0))
+    for past in seen:
+        progress = dataclasses.replace(progress, levels=progress.levels_with(past))
+    assert model._updater.is_flat(progress, new) is flat
