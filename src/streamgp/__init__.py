@@ -1,5 +1,6 @@
 """Continual multi-task Gaussian processes."""
 
+from streamgp import plot
 from streamgp.errors import ConfigurationError, DataError, NumericalError, StreamGPError
 from streamgp.forgetting import Forgetting
 from streamgp.inducing import Adaptive, Fixed, Growing, KMeans, View
@@ -78,4 +79,5 @@ __all__ = [
     "UpdateReport",
     "View",
     "fixed",
+    "plot",
 ]

@@ -12,7 +12,7 @@ import paramax
 from jaxtyping import Float
 from tinygp.kernels import Kernel
 
-from streamgp import setup
+from streamgp import plot, setup
 from streamgp.data import arrays, join, row_bucket
 from streamgp.display import progress_bar
 from streamgp.errors import ConfigurationError, DataError, problem
@@ -226,6 +226,16 @@ class ContinualGP:
         mean, covariance = self._latents(rows, index)
         j = likelihood.latents
         return Prediction(likelihood, mean[:, :j], covariance[:, :j, :j])
+
+    def plot(self, channel: str | None = None, **options: Any) -> Any:
+        """Draw a channel over one or two inputs; needs matplotlib, and returns the axes.
+
+        With several channels and no name, all of them, each on axes of its own. The options are
+        those of `streamgp.plot.channel`: `x`, `data`, `past`, `level`, `value`, `inducing`, `ax`.
+        """
+        if channel is None and len(self.channels) > 1:
+            return plot.channels(self, **options)
+        return plot.channel(self, channel, **options)
 
     def _latents(self, x: Float[np.ndarray, "N P"], index: int) -> tuple[np.ndarray, np.ndarray]:
         """Latent moments at any number of inputs, in chunks of bounded size."""

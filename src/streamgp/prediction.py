@@ -93,14 +93,7 @@ class Prediction:
     def quantile(self, level: float) -> Float[np.ndarray, " N"]:
         """The value below which a new observation falls with that probability."""
         _check_probability(level)
-        if isinstance(self.likelihood, Categorical):
-            raise DataError(
-                problem(
-                    "a channel whose values are ordered",
-                    type(self.likelihood).__name__,
-                    "Use `probabilities` for this channel.",
-                )
-            )
+        self._check_ordered()
         if isinstance(self.likelihood, Gaussian):
             return self.mean + self.std * float(jax.scipy.special.ndtri(level))
         discrete = bool(self.likelihood.support.is_discrete)
@@ -111,6 +104,16 @@ class Prediction:
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
         """log p(y) of one observation an input."""
+        return self._at("log_predictive", y)
+
+    @double_precision
+    def cdf(self, y: Any) -> Float[np.ndarray, " N"]:
+        """P(Y ≤ y) of a new observation at each input, for one y an input."""
+        self._check_ordered()
+        return self._at("predictive_cdf", y)
+
+    def _at(self, method: str, y: Any) -> Float[np.ndarray, " N"]:
+        """What the likelihood says of one observation an input."""
         values = arrays.numbers(y, "observations of the prediction")
         if values.ndim and values.shape != (len(self),):
             raise DataError(
@@ -126,10 +129,20 @@ class Prediction:
                     "Leave those out.",
                 )
             )
-        method = jax.vmap(type(self.likelihood).log_predictive, (None, 0, 0, 0))
+        each = jax.vmap(getattr(type(self.likelihood), method), (None, 0, 0, 0))
         return np.asarray(
-            eqx.filter_jit(method)(self.likelihood, jnp.asarray(values), *self._moments_of_f())
+            eqx.filter_jit(each)(self.likelihood, jnp.asarray(values), *self._moments_of_f())
         )
+
+    def _check_ordered(self) -> None:
+        if isinstance(self.likelihood, Categorical):
+            raise DataError(
+                problem(
+                    "a channel whose values are ordered",
+                    type(self.likelihood).__name__,
+                    "Use `probabilities` for this channel.",
+                )
+            )
 
     @double_precision
     def sample(self, count: int = 1, *, seed: int = 0) -> np.ndarray:
