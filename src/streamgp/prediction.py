@@ -98,8 +98,7 @@ class Prediction:
             return self.mean + self.std * float(jax.scipy.special.ndtri(level))
         discrete = bool(self.likelihood.support.is_discrete)
         moments = self._moments_of_f()
-        values = np.asarray(_quantile(self.likelihood, *moments, jnp.asarray(level), discrete))
-        return np.floor(values + 1e-6) if discrete else values
+        return np.asarray(_quantile(self.likelihood, *moments, jnp.asarray(level), discrete))
 
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
@@ -181,7 +180,7 @@ def _quantile(
     level: Float[Array, ""],
     discrete: bool,
 ) -> Float[Array, " N"]:
-    """Bisection on the predictive distribution function; for whole numbers it may end early."""
+    """Bisection on the predictive distribution function, over whole numbers where y is one."""
     centre, variance = _moments(likelihood, mean, covariance)
     if centre.ndim > 1:  # of the classes' indicators
         centre, variance = jnp.zeros((2, len(mean)))
@@ -189,6 +188,8 @@ def _quantile(
     centre = jnp.where(finite, centre, 0.0)
     # Chebyshev (Cantelli), where there is a variance to go by; then doubled while that is short.
     reach = 1.0 + jnp.where(finite, jnp.sqrt(variance / jnp.minimum(level, 1 - level)), 0.0)
+    if discrete:
+        centre, reach = jnp.round(centre), jnp.ceil(reach)
 
     def enough(y: Float[Array, " N"]) -> Bool[Array, " N"]:
         below = jax.vmap(likelihood.predictive_cdf)(y, mean, covariance)
@@ -204,13 +205,14 @@ def _quantile(
     def halve(ends: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         low, high, tries = ends
         middle = 0.5 * (low + high)
+        middle = jnp.floor(middle) if discrete else middle
         is_enough = enough(middle)
         low, high = jnp.where(is_enough, low, middle), jnp.where(is_enough, middle, high)
         return low, high, tries + 1
 
     def is_wide(ends: tuple[Array, Array, Array]) -> Bool[Array, ""]:
         low, high, tries = ends
-        narrow = 1e-3 if discrete else 1e-12 * (jnp.abs(low) + jnp.abs(high)) + 1e-300
+        narrow = 1.0 if discrete else 1e-12 * (jnp.abs(low) + jnp.abs(high)) + 1e-300
         return jnp.any(high - low > narrow) & (tries < _BISECTIONS)
 
     begin = (centre - reach, centre + reach, jnp.asarray(True), jnp.asarray(0))

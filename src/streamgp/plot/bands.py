@@ -74,6 +74,7 @@ def draw(ax: Any, prediction: Prediction, x: np.ndarray, level: float, color: An
     ax.plot(x[order], middle[order], color=color, linewidth=1.5, label="mean")
     if is_binary(prediction):
         ax.set_ylim(-0.06, 1.06)
+        ax.set_yticks(np.linspace(0, 1, 5))
     ax.margins(x=0)
     return lambda _, y: y
 

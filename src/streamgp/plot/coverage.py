@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import stats
 
+from streamgp.data import arrays
 from streamgp.errors import DataError, problem
 from streamgp.plot import style
 from streamgp.plot.bands import has_classes, is_binary
@@ -53,9 +54,7 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
     """
     low, high = _transform(prediction, _observations(prediction, y))
     edges = np.linspace(0, 1, bins + 1)
-    density = bins * np.array(
-        [_within(low, high, a, b, last=b == 1) for a, b in itertools.pairwise(edges)]
-    )
+    density = bins * np.array([_within(low, high, a, b) for a, b in itertools.pairwise(edges)])
     ax = style.axes(ax)
     ax.bar(
         edges[:-1], density, 1 / bins, align="edge", edgecolor="white",
@@ -70,15 +69,16 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
 
 
 def _observations(prediction: Prediction, y: Any) -> Float[np.ndarray, " N"]:
-    values = np.asarray(y, float)
-    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-    if values.shape != (len(prediction),) or not len(values):
+    values = arrays.observations(y, len(prediction), "the prediction")
+    wrong = ~prediction.likelihood.valid(values)
+    if wrong.any() or not len(values):
         raise DataError(
             problem(
-                f"{len(prediction)} observations, one an input", f"shape {values.shape}",
+                f"observations in the support of {type(prediction.likelihood).__name__}",
+                repr(values[wrong][0]) if wrong.any() else "none",
                 "Predict where observations were held out.",
             )
-        )  # fmt: skip
+        )
     return values
 
 
@@ -91,14 +91,14 @@ def _transform(prediction: Prediction, y: Float[np.ndarray, " N"]) -> tuple[np.n
 
 
 def _within(
-    low: Float[np.ndarray, " N"], high: Float[np.ndarray, " N"], a: float, b: float, last: bool
+    low: Float[np.ndarray, " N"], high: Float[np.ndarray, " N"], a: float, b: float
 ) -> float:
-    """The share of transforms in [a, b), each spread evenly from `low` to `high`.
+    """The share of transforms in [a, b), or [a, 1], each spread evenly from `low` to `high`.
 
     So discrete observations need no random numbers (Czado, Gneiting and Held, 2009).
     """
     width = high - low
-    inside: Bool[np.ndarray, " N"] = (low >= a) & ((low <= b) if last else (low < b))
+    inside = (low >= a) & ((low < b) | (b == 1))
     overlap = np.minimum(high, b) - np.maximum(low, a)
     share = np.clip(overlap, 0, None) / np.where(width > 0, width, 1)
     return float(np.mean(np.where(width > 1e-12, share, inside)))
@@ -106,7 +106,7 @@ def _within(
 
 def _coverage(ax: Any, prediction: Prediction, y: Float[np.ndarray, " N"]) -> None:
     low, high = _transform(prediction, y)
-    observed = [_within(low, high, 0.5 - p / 2, 0.5 + p / 2, last=True) for p in _LEVELS]
+    observed = [_within(low, high, 0.5 - p / 2, 0.5 + p / 2) for p in _LEVELS]
     chance = stats.binom.ppf([[0.025], [0.975]], len(y), _LEVELS) / len(y)
     ax.fill_between(_LEVELS, *chance, color="0.5", alpha=0.2, linewidth=0, label="chance")
     ax.plot(_LEVELS, observed, color=style.MODEL, linewidth=1.8, label="observed")

@@ -10,7 +10,7 @@ from streamgp.errors import DataError, problem
 from streamgp.plot import style
 from streamgp.plot.bands import Height
 
-_TICK = 6.0  # points: the height of an inducing point's mark
+_TICK = 6.0  # points: the height of a row of inducing points
 
 
 class Observed(NamedTuple):
@@ -21,7 +21,7 @@ class Observed(NamedTuple):
 
 
 def observed(data: Any, width: int, what: str) -> Observed | None:
-    """What a caller gave as `what`: a pair (x, y) or, for a single input, a stretch (low, high)."""
+    """What a caller gave as `what`: a pair (x, y); for one input's past, also (low, high)."""
     if data is None:
         return None
     if not (isinstance(data, tuple | list) and len(data) == 2):
@@ -39,13 +39,13 @@ def observed(data: Any, width: int, what: str) -> Observed | None:
                 "Give as many observations as inputs.",
             )
         )
-    return Observed(x, y)
+    return Observed(x, y) if len(x) else None
 
 
 def along(ax: Any, data: Observed | None, past: Observed | None, height: Height) -> None:
     """Dots over a single input. Where there is a past, what is new gets a ground of its own."""
     for seen, color, what in ((past, style.PAST, "past"), (data, style.NEW, "new")):
-        if seen is None or not len(seen.x):
+        if seen is None:
             continue
         if seen.y is None or (past is not None and what == "new"):
             _ground(ax, seen.x, color, what)
@@ -68,23 +68,25 @@ def _ground(ax: Any, x: np.ndarray, color: Any, what: str) -> None:
     )  # fmt: skip
 
 
-def ticks(ax: Any, points: Sequence[Float[np.ndarray, "_ 1"]]) -> None:
-    """Inducing points along the bottom, a row a latent function."""
+def ticks(ax: Any, points: Sequence[Float[np.ndarray, "_ 1"]], *, room: bool) -> None:
+    """Inducing points along the bottom, a row a latent function; `room` keeps it free for them."""
     from matplotlib.transforms import ScaledTranslation
 
     for q, of_latent in enumerate(points):
         up = ScaledTranslation(0, (_TICK * (q + 0.75)) / 72, ax.figure.dpi_scale_trans)
         ax.plot(
             of_latent[:, 0], np.zeros(len(of_latent)), "|", color=style.INK, markersize=_TICK - 1,
-            markeredgewidth=0.9, alpha=0.8, transform=ax.get_xaxis_transform() + up,
+            markeredgewidth=0.9, alpha=0.7, transform=ax.get_xaxis_transform() + up,
             label="inducing points" if q == 0 else None, zorder=4,
         )  # fmt: skip
+    if room:
+        low, high = ax.get_ylim()
+        share = _TICK * len(points) / (72 * ax.bbox.height / ax.figure.dpi)
+        ax.set_ylim(low - (high - low) * min(share, 0.5), high, auto=None)
 
 
 def crosses(ax: Any, points: Sequence[Float[np.ndarray, "_ 2"]]) -> None:
     """Inducing points in the plane."""
-    if not points:
-        return
     together = np.unique(np.concatenate(points), axis=0)
     ax.plot(
         *together.T, "+", color=style.INK, markersize=6, markeredgewidth=1.0,

@@ -1,16 +1,17 @@
 """The channels of a model, over the ground it knows."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from streamgp.errors import DataError, problem
 from streamgp.plot import bands, maps, marks, style
 
-_ALONG, _ACROSS = 256, 80  # points of a line; of each side of a map
+_ALONG, _ACROSS = 400, 80  # points of a line; of each side of a map
 
 
+@runtime_checkable
 class Model(Protocol):
     """What a picture needs of a model: `ContinualGP` has it."""
 
@@ -63,21 +64,23 @@ def channel(
             problem(f"a channel among {list(model.channels)}", repr(name), "Name one of them.")
         )
     ax = style.axes(ax)
-    points = model.inducing_points if inducing else ()
     if width == 1:
         along = _spanned(model, seen, _ALONG)[0] if x is None else np.asarray(x)
+        inducing = inducing and along.dtype.kind != "M"  # the points are numbers
         prediction = model.predict(along, name)
         height = bands.draw(ax, prediction, along, level, style.MODEL)
         style.label(ax, "x", bands.axis_name(prediction, name))
         marks.along(ax, new, old, height)
-        marks.ticks(ax, points)
+        if inducing:
+            marks.ticks(ax, model.inducing_points, room=not bands.has_classes(prediction))
     else:
         sides = _spanned(model, seen, _ACROSS) if x is None else _pair(x)
         grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         prediction = model.predict(grid, name)
         maps.surface(prediction, *sides, name=name, value=value, ax=ax)
         maps.on_map(ax, prediction, new, old)
-        marks.crosses(ax, points)
+        if inducing:
+            marks.crosses(ax, model.inducing_points)
     if legend and new is not None and old is not None:
         style.legend_above(ax, ("past ground" if old.y is None else "past data", "new data"))
     return ax
@@ -115,6 +118,7 @@ def channels(
         channel(model, name, data=new, past=old, legend=legend, ax=each, **options)
         legend = legend and (new is None or old is None)
     if ax is None:
+        axes[0].figure.align_ylabels(axes)
         for each in axes[:-1]:
             each.set_xlabel("")
     return axes
@@ -137,10 +141,11 @@ def _width(model: Model) -> int:
 
 def _spanned(model: Model, seen: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
     """For each input, evenly spaced values over all that is to be shown and a little more."""
-    shown = np.concatenate([*model.inducing_points, *seen])
-    reach = 0.02 * np.ptp(shown, axis=0)
-    low, high = shown.min(axis=0) - reach, shown.max(axis=0) + reach
-    return [np.linspace(a, b, count) for a, b in zip(low, high, strict=True)]
+    times = [part.astype("datetime64[us]") for part in seen if part.dtype.kind == "M"]
+    shown = np.concatenate(times or [*model.inducing_points, *seen])
+    low, reach = shown.min(axis=0), np.ptp(shown, axis=0)
+    share = np.linspace(-0.02, 1.02, count)
+    return [a + share * b for a, b in zip(low, reach, strict=True)]
 
 
 def _pair(x: Any) -> tuple[np.ndarray, np.ndarray]:

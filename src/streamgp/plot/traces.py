@@ -146,12 +146,13 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:
 
 
 def _log_scale(ax: Any) -> None:
-    """With plain numbers at the ticks, and between the powers of ten where there is room."""
-    from matplotlib.ticker import LogFormatter
+    """With plain numbers at the ticks, between the powers of ten as well."""
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.set_yscale("log")
-    ax.yaxis.set_major_formatter(LogFormatter())
-    ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _finish(ax: Any, x: str, y: str, many: bool) -> None:
