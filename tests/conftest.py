@@ -1,10 +1,13 @@
 """Shapes and types are checked at run time in every test: the annotations are part of the code."""
 
+import os
 from pathlib import Path
 
 import jax
 import pytest
 from jaxtyping import config, install_import_hook
+
+os.environ["MPLBACKEND"] = "Agg"  # pictures are drawn, and shown nowhere
 
 with install_import_hook("streamgp", "beartype.beartype"):
     import streamgp  # noqa: F401

@@ -1,5 +1,6 @@
 """Continual multi-task Gaussian processes."""
 
+from streamgp import plot
 from streamgp.errors import (
     ConfigurationError,
     DataError,
@@ -91,5 +92,6 @@ __all__ = [
     "fixed",
     "from_bytes",
     "load",
+    "plot",
     "register",
 ]

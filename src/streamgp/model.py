@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from tinygp.kernels import Kernel
 
-from streamgp import files, setup
-from streamgp.data.axes import Axis, Schema
+from streamgp import files, plot, setup
+from streamgp.data.axes import Axis, Schema, input_names
 from streamgp.display import progress_bar
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.forgetting import Forgetting
@@ -101,6 +101,16 @@ class ContinualGP:
     def channels(self) -> tuple[str, ...]:
         """The names of the channels, in order."""
         return self._progress.channels
+
+    @property
+    def likelihoods(self) -> dict[str, Likelihood]:
+        """The likelihood of each channel, as it was given."""
+        return dict(self._setup.channels)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the input columns, as they first came."""
+        return input_names(self._schema.axes)
 
     @property
     def observations(self) -> dict[str, int]:
@@ -265,6 +275,16 @@ class ContinualGP:
         predictor = Predictor(self.learner, self.state, self.channels, self._schema)
         predictions = predictor.predict(x, names)
         return predictions[names[0]] if len(names) == 1 else predictions
+
+    def plot(self, channel: str | None = None, **options: Any) -> Any:
+        """Draw a channel over one or two inputs; needs matplotlib, and returns the axes.
+
+        With several channels and no name, all of them, each on axes of its own. The options are
+        those of `streamgp.plot.channel`: `x`, `data`, `past`, `level`, `value`, `inducing`, `ax`.
+        """
+        if channel is None and len(self.channels) > 1:
+            return plot.channels(self, **options)
+        return plot.channel(self, channel, **options)
 
     # -- keeping -------------------------------------------------------------------------------
 

@@ -153,14 +153,7 @@ class Prediction:
 
     @double_precision
     def _quantiles(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
-        if isinstance(self.likelihood, Categorical):
-            raise DataError(
-                problem(
-                    "a channel whose values are ordered",
-                    type(self.likelihood).__name__,
-                    "Use `probabilities` for this channel.",
-                )
-            )
+        self._check_ordered()
         if isinstance(self.likelihood, Gaussian):
             mean, variance = self._moments()
             return [mean + np.sqrt(variance) * special.ndtri(level) for level in levels]
@@ -172,6 +165,26 @@ class Prediction:
     @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
         """log p(y) of one observation an input, or of the same at all; labels where it has them."""
+        return self._by_row(_log_density, self.values(y))
+
+    @double_precision
+    def cdf(self, y: Any) -> Float[np.ndarray, " N"]:
+        """P(Y ≤ y) of a new observation, for one y an input or the same at all."""
+        self._check_ordered()
+        return self._by_row(_cdf, self.values(y))
+
+    def _check_ordered(self) -> None:
+        if isinstance(self.likelihood, Categorical):
+            raise DataError(
+                problem(
+                    "a channel whose values are ordered",
+                    type(self.likelihood).__name__,
+                    "Use `probabilities` for this channel.",
+                )
+            )
+
+    def values(self, y: Any) -> Float[np.ndarray, " N"]:
+        """One observation an input, checked, as a number."""
         what = "observations of the prediction"
         if np.ndim(y) == 0:
             y = np.full(len(self), y, object if isinstance(y, str) else None)
@@ -187,7 +200,7 @@ class Prediction:
                     "Leave those out.",
                 )
             )
-        return self._by_row(_log_density, values)
+        return values
 
     @double_precision
     def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
@@ -241,11 +254,17 @@ class Prediction:
         return {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}
 
 
-_log_density = eqx.filter_jit(
-    lambda likelihood, mean, covariance, y: jax.vmap(
-        type(likelihood).log_predictive, (None, 0, 0, 0)
-    )(likelihood, y, mean, covariance)
-)
+def _each(name: str) -> Callable:
+    """A method of likelihoods, for one observation a row."""
+
+    def each(likelihood: Likelihood, mean: Array, covariance: Array, y: Array) -> Array:
+        method = jax.vmap(getattr(type(likelihood), name), (None, 0, 0, 0))
+        return method(likelihood, y, mean, covariance)
+
+    return eqx.filter_jit(each)
+
+
+_log_density, _cdf = _each("log_predictive"), _each("predictive_cdf")
 
 
 def check_count(count: int) -> None:

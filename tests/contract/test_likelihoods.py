@@ -458,6 +458,20 @@ def test_quantile(case, level):
     assert np.all(at_most >= level - error)
 
 
+def test_cdf(case):
+    """P(Y ≤ y), against the share of draws."""
+    y = case.family.observed[0]
+    if not case.family.ordered:
+        with pytest.raises(sgp.DataError, match="ordered"):
+            case.prediction.cdf(y)
+        return
+    share = np.mean(case.draws <= y, axis=0)
+    error = 5 * np.sqrt(share * (1 - share) / DRAWS) + 1e-3
+    assert np.all(np.abs(case.prediction.cdf(y) - share) <= error)
+    with pytest.raises(sgp.DataError, match="support"):
+        case.prediction.cdf(np.nan)
+
+
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_interval_covers(case, level):
     if not case.family.ordered:

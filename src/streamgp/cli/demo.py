@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import streamgp as sgp
-from streamgp import plot
 from streamgp.experiments import airport
 from streamgp.report import UpdateReport
 
@@ -99,18 +98,22 @@ def _picture(model: sgp.ContinualGP, data: dict[str, airport.Channel], out: Path
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(data), 1, figsize=(10, 2.6 * len(data)), sharex=True)
     last = airport.DAYS - max(airport.PACE.values())
-    for ax, (name, channel) in zip(axes, data.items(), strict=True):
-        learned = ~channel.test
-        plot.channel(
-            model, name, data=(channel.t[learned], channel.y[learned]), new_from=last, ax=ax
-        )
+    old, new = _learned(data, 0, last), _learned(data, last, airport.DAYS)
+    axes = model.plot(data=new, past=old)
+    for ax, name in zip(axes, model.channels, strict=True):
         low, high = airport.GAPS[name]
-        ax.axvspan(low, high, color="0.9", zorder=0)
-    axes[0].set_title("Old ground (blue), the last days (red), gaps (grey), inducing points (×)")
+        ax.axvspan(low, high, color="0.92", zorder=0)
+        ax.text(0.5 * (low + high), 0.94, "gap", ha="center", va="top", color="0.4",
+                transform=ax.get_xaxis_transform())  # fmt: skip
     axes[-1].set_xlabel(f"days since {airport.FIRST_DAY}")
-    figure.tight_layout()
+    figure = axes[0].figure
+    figure.set_size_inches(10, 2.6 * len(axes))
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out, dpi=130)
     plt.close(figure)
+
+
+def _learned(data: dict[str, airport.Channel], begin: float, end: float) -> airport.Batch:
+    rows = {name: ~c.test & (c.t >= begin) & (c.t < end) for name, c in data.items()}
+    return {name: (c.t[rows[name]], c.y[rows[name]]) for name, c in data.items()}

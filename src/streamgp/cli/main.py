@@ -39,9 +39,9 @@ examples:
     streamgp run plant.toml readings.parquet --model plant.sgp --predictions predicted.csv
     tail -f readings.jsonl | streamgp run plant.toml - --format jsonl
 
-Break it off as you like (Ctrl-C, kill -9): the same command goes on after the last snapshot, and the
-model ends as if nothing had happened. From standard input, feed the same rows again: those that were
-learned are skipped.
+Break it off as you like (Ctrl-C, kill -9): the same command goes on after the last snapshot, and
+the model ends as if nothing had happened. From standard input, feed the same rows again: those that
+were learned are skipped.
 """
 _PREDICT = """
 examples:

@@ -89,11 +89,10 @@ class Run:
     def take(self, frame: pd.DataFrame) -> UpdateReport:
         """Predict the rows, then learn them."""
         data = self.config.data
-        columns = {"inputs": data.inputs, "channel": data.channel, "value": data.value}
         long = _long(frame, self.config)
         made = None if self.predictions is None else _predicted(self.model, long, data.columns)
         learn = self.model.update_many if self.config.stream.samples else self.model.update
-        report = learn(frame, **columns)
+        report = learn(frame, inputs=data.inputs, channel=data.channel, value=data.value)
         if self.predictions is not None and made is not None:
             self.predictions.append(_scored(made, report))
         self.rows += len(frame)

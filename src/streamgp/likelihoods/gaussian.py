@@ -47,5 +47,14 @@ class Gaussian(Likelihood):
     def log_predictive(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> Float[Array, ""]:
-        total = jnp.sqrt(covariance[0, 0] + self.noise**2)
-        return dist.Normal(mean[0], total).log_prob(y)
+        return self._predictive(mean, covariance).log_prob(y)
+
+    def predictive_cdf(
+        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> Float[Array, ""]:
+        return self._predictive(mean, covariance).cdf(y)
+
+    def _predictive(
+        self, mean: Float[Array, " J"], covariance: Float[Array, "J J"]
+    ) -> dist.Distribution:
+        return dist.Normal(mean[0], jnp.sqrt(covariance[0, 0] + self.noise**2))

@@ -1,0 +1,163 @@
+"""A prediction along one input: a line and what is around it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from numpyro.distributions import constraints
+from scipy.special import ndtri
+
+from streamgp.errors import DataError, problem
+from streamgp.likelihoods import Categorical, Ordinal
+from streamgp.plot import style
+from streamgp.precision import double_precision
+from streamgp.prediction import Prediction
+
+# Where an observation's dot is drawn: its height, from its input and its value.
+Height = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def band(
+    prediction: Prediction,
+    x: Any,
+    *,
+    name: str = "y",
+    level: float = 0.95,
+    color: Any = style.MODEL,
+    ax: Any = None,
+) -> Any:
+    """A prediction over a single input: its mean and a central interval.
+
+    - Real values: the interval holds a new observation with probability `level`; for counts it
+      moves in steps.
+    - Yes or no: the probability of yes, and the interval that holds it for what is known of f.
+    - Classes and grades: probabilities, stacked.
+
+    Args:
+        prediction: what `predict` returned.
+        x: the inputs, one a row of the prediction, as they are to be shown: numbers or times.
+        name: of the channel, for the axis.
+        level: the probability of the interval.
+        color: of the line and the interval, where there are no classes.
+        ax: matplotlib axes; by default the current ones.
+
+    Returns:
+        The axes.
+
+    Example:
+        >>> import numpy as np, streamgp as sgp
+        >>> model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
+        >>> report = model.update([0.0, 1.0, 2.0], [1.0, 3.0, 2.0])
+        >>> dates = np.datetime64("2024-01-01", "h") + np.arange(3)
+        >>> ax = sgp.plot.band(model.predict([0.5, 1.0, 1.5]), dates, name="load")
+        >>> ax.get_ylabel()
+        'load'
+    """
+    ax = style.axes(ax)
+    draw(ax, prediction, _along(x, len(prediction)), level, color)
+    style.label(ax, "x", axis_name(prediction, name))
+    return ax
+
+
+def draw(ax: Any, prediction: Prediction, x: np.ndarray, level: float, color: Any) -> Height:
+    """Draw it, and tell how high observations are to be drawn on top."""
+    order = np.argsort(x)
+    if has_classes(prediction):
+        return _stack(ax, prediction, x, order)
+    middle, low, high, step = _interval(prediction, level)
+    ax.fill_between(
+        x[order], low[order], high[order], step=step, color=color, alpha=style.BAND_ALPHA,
+        linewidth=0, label=f"{100 * level:g}% interval",
+    )  # fmt: skip
+    ax.plot(x[order], middle[order], color=color, linewidth=1.5, label="mean")
+    if is_binary(prediction):
+        ax.set_ylim(-0.06, 1.06)
+        ax.set_yticks(np.linspace(0, 1, 5))
+    ax.margins(x=0)
+    return lambda _, y: y
+
+
+def has_classes(prediction: Prediction) -> bool:
+    return isinstance(prediction.likelihood, Categorical | Ordinal)
+
+
+def is_binary(prediction: Prediction) -> bool:
+    return prediction.likelihood.support is constraints.boolean
+
+
+def axis_name(prediction: Prediction, name: str) -> str:
+    """A channel's name, or that of its probability."""
+    return f"P({name})" if is_binary(prediction) or has_classes(prediction) else name
+
+
+def _along(x: Any, rows: int) -> np.ndarray:
+    """The inputs as one column."""
+    column = np.asarray(x)
+    column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+    if column.shape != (rows,):
+        raise DataError(
+            problem(
+                f"{rows} inputs to draw along, one a row of the prediction",
+                f"shape {column.shape}",
+                "Give the single input that changes along the axis.",
+            )
+        )
+    return column
+
+
+def _interval(
+    prediction: Prediction, level: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, str | None]:
+    """Middle, lower end, upper end, and how the ends are joined."""
+    if is_binary(prediction) and prediction.likelihood.latents == 1:
+        low, high = (_probability_at(prediction, side * level) for side in (-1, 1))
+        return prediction.mean, np.minimum(low, high), np.maximum(low, high), None
+    low, high = prediction.interval(level)
+    mean = prediction.mean
+    if not np.isfinite(mean).all():  # very heavy tails
+        mean = prediction.quantile(0.5)
+    return mean, low, high, "mid" if prediction.likelihood.support.is_discrete else None
+
+
+@double_precision
+def _probability_at(prediction: Prediction, side: float) -> Float[np.ndarray, " N"]:
+    """The probability of yes where f is at a quantile of its own: (1 + side)/2.
+
+    A new observation's interval would say nothing: it is 0 to 1 nearly everywhere.
+    """
+    deviations = ndtri(0.5 * (1 + side))
+    f = prediction.latent_mean + deviations * np.sqrt(prediction.latent_variance)
+    return np.asarray(prediction.likelihood.moments(jnp.asarray(f)[:, None])[0])
+
+
+def _stack(ax: Any, prediction: Prediction, x: np.ndarray, order: np.ndarray) -> Height:
+    shares = prediction.probabilities[order]
+    tops = np.cumsum(shares, axis=1)
+    edges = np.concatenate([np.zeros((len(x), 1)), tops / tops[:, -1:]], axis=1)
+    colors = style.class_colors(prediction.likelihood, shares.shape[1])
+    for k, color in enumerate(colors):
+        ax.fill_between(
+            x[order], edges[:, k], edges[:, k + 1], facecolor=style.paler(color),
+            edgecolor="white", linewidth=0.8, label=str(k),
+        )  # fmt: skip
+    ax.set_ylim(0, 1)
+    ax.margins(x=0)
+    style.legend_beside(ax, turned=True)
+    at = _as_numbers(x[order])
+
+    def height(where: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Anywhere within the class's share: dots fill the picture evenly if shares are right."""
+        spread = np.arange(1, len(y) + 1) * 0.618034 % 1
+        ends = np.stack([np.interp(_as_numbers(where), at, edge) for edge in edges.T])
+        k, row = y.astype(int), np.arange(len(y))
+        return ends[k, row] + (0.1 + 0.8 * spread) * (ends[k + 1, row] - ends[k, row])
+
+    return height
+
+
+def _as_numbers(x: np.ndarray) -> np.ndarray:
+    from matplotlib.dates import date2num
+
+    return date2num(x) if x.dtype.kind == "M" else x.astype(float)

@@ -1,0 +1,156 @@
+"""A prediction over two inputs: a map."""
+
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from streamgp.errors import ConfigurationError, DataError, problem
+from streamgp.plot import style
+from streamgp.plot.bands import has_classes, is_binary
+from streamgp.plot.marks import Observed
+from streamgp.prediction import Prediction
+
+_VALUES = "viridis"
+
+
+def surface(
+    prediction: Prediction,
+    first: Any,
+    second: Any,
+    *,
+    name: str = "y",
+    value: Literal["mean", "std"] = "mean",
+    colorbar: bool = True,
+    ax: Any = None,
+) -> Any:
+    """A prediction on a grid of two inputs.
+
+    - Numbers: the mean of a new observation, or its standard deviation with `value="std"`.
+    - Yes or no: the probability of yes, with a line where it is one half.
+    - Classes and grades: the most probable one, the paler the less probable, with lines between.
+
+    Args:
+        prediction: at the A × B points of the grid, the first input changing fastest:
+            `np.stack(np.meshgrid(first, second), -1).reshape(-1, 2)`.
+        first: A increasing values of the first input, along the horizontal axis.
+        second: B increasing values of the second input.
+        name: of the channel.
+        value: what to show of a channel of numbers.
+        colorbar: whether to draw one; it takes its room from `ax`.
+        ax: matplotlib axes; by default the current ones.
+
+    Returns:
+        The axes.
+    """
+    grid = np.asarray(first, float), np.asarray(second, float)
+    if len(grid[0]) * len(grid[1]) != len(prediction):
+        raise DataError(
+            problem(
+                f"a prediction at {len(grid[0])} × {len(grid[1])} inputs",
+                f"one at {len(prediction)}",
+                "Predict at every pair of the two inputs.",
+            )
+        )
+    if value not in ("mean", "std"):
+        raise ConfigurationError(problem("value 'mean' or 'std'", repr(value), "Choose one."))
+    ax = style.axes(ax)
+    if has_classes(prediction):
+        _classes(ax, prediction, grid, name)
+    elif is_binary(prediction):
+        _halves(ax, prediction, grid, name, colorbar)
+    else:
+        _numbers(ax, prediction, grid, name, value, colorbar)
+    style.label(ax, "x₀", "x₁")
+    return ax
+
+
+def on_map(ax: Any, prediction: Prediction, data: Observed | None, past: Observed | None) -> None:
+    """Observations in the colours of the map; those of the past are smaller and paler."""
+    for seen, size, alpha, edge, what in (
+        (past, 14, 0.75, "white", "past data"),
+        (data, 26, 1.0, style.INK, "new data"),
+    ):
+        if seen is None or seen.y is None:
+            continue
+        kinds = has_classes(prediction) or is_binary(prediction)
+        colors = _class_dots(prediction, seen.y.astype(int)) if kinds else {"c": seen.y}
+        if not kinds and ax.collections:  # the scale of the map
+            colors |= {"norm": ax.collections[0].norm, "cmap": _VALUES}
+        ax.scatter(
+            *seen.x.T, s=size, alpha=alpha, edgecolors=edge, linewidths=0.6, zorder=3, **colors
+        )
+        ax.plot(  # for legends: of no class and no value
+            [], [], "o", color="0.7", markersize=size**0.5, markeredgecolor=edge,
+            markeredgewidth=0.6, label=what,
+        )  # fmt: skip
+
+
+def _class_dots(prediction: Prediction, y: Int[np.ndarray, " N"]) -> dict[str, Any]:
+    colors = style.class_colors(prediction.likelihood, prediction.probabilities.shape[1])
+    return {"c": [colors[k] for k in y]}
+
+
+def _numbers(
+    ax: Any, prediction: Prediction, grid: tuple, name: str, value: str, colorbar: bool
+) -> None:
+    shown = prediction.mean if value == "mean" else prediction.std
+    mesh = _mesh(ax, grid, _on(grid, shown), cmap=_VALUES)
+    if colorbar:
+        _bar(ax, mesh, name if value == "mean" else f"{name}, standard deviation")
+
+
+def _halves(ax: Any, prediction: Prediction, grid: tuple, name: str, colorbar: bool) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    no, yes = style.class_colors(prediction.likelihood, 2)
+    colors = LinearSegmentedColormap.from_list("halves", [no, "#F7F7F7", yes])
+    probability = _on(grid, prediction.mean)
+    mesh = _mesh(ax, grid, probability, cmap=colors, vmin=0, vmax=1, alpha=0.8)
+    _border(ax, grid, probability - 0.5)
+    if colorbar:
+        _bar(ax, mesh, f"P({name})")
+
+
+def _classes(ax: Any, prediction: Prediction, grid: tuple, name: str) -> None:
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch
+
+    probabilities = prediction.probabilities
+    count = probabilities.shape[1]
+    colors = np.array([to_rgb(c) for c in style.class_colors(prediction.likelihood, count)])
+    best = np.argmax(probabilities, axis=1)
+    sure = (np.max(probabilities, axis=1) * count - 1) / (count - 1)  # 0 where all are as probable
+    ink = (0.15 + 0.65 * sure)[:, None]
+    _mesh(ax, grid, (1 - ink + ink * colors[best]).reshape(*_shape(grid), 3))
+    for k in np.unique(best)[1:]:  # a class's lead over the best of the others
+        lead = probabilities[:, k] - np.max(np.delete(probabilities, k, axis=1), axis=1)
+        _border(ax, grid, _on(grid, lead))
+    patches = [Patch(color=c, alpha=0.8, label=str(k)) for k, c in enumerate(colors)]
+    ax.legend(
+        handles=patches, title=name, loc="upper left", bbox_to_anchor=(1.0, 1.02),
+        frameon=False, handlelength=1.0, borderaxespad=0.4,
+    )  # fmt: skip
+
+
+def _mesh(ax: Any, grid: tuple, values: np.ndarray, **options: Any) -> Any:
+    return ax.pcolormesh(*grid, values, shading="nearest", rasterized=True, zorder=0, **options)
+
+
+def _border(ax: Any, grid: tuple, difference: Float[np.ndarray, "B A"]) -> None:
+    """A line where it changes sign."""
+    if np.min(difference) < 0 < np.max(difference):
+        ax.contour(*grid, difference, [0.0], colors=style.INK, linewidths=1.0, zorder=2)
+
+
+def _bar(ax: Any, mesh: Any, text: str) -> None:
+    bar = ax.figure.colorbar(mesh, ax=ax, label=text, pad=0.02)
+    bar.outline.set_visible(False)
+
+
+def _shape(grid: tuple) -> tuple[int, int]:
+    return len(grid[1]), len(grid[0])
+
+
+def _on(grid: tuple, values: np.ndarray) -> Float[np.ndarray, "B A"]:
+    return values.reshape(_shape(grid))

@@ -1,0 +1,73 @@
+"""What is kept of each batch as others follow."""
+
+from typing import Any
+
+import numpy as np
+
+from streamgp.errors import DataError, problem
+from streamgp.plot import style
+
+_MOST_WRITTEN = 12  # rows up to which numbers fit into their cells
+
+
+def retention(
+    scores: Any,
+    *,
+    name: str = "NLPD",
+    annotate: bool | None = None,
+    colorbar: bool = True,
+    ax: Any = None,
+) -> Any:
+    """How well each batch is predicted after each step: row t, column the batch.
+
+    Down a column nothing changes if nothing is forgotten.
+
+    Args:
+        scores: (T, T); entry (t, b) is the score of batch b after step t, NaN where it has not
+            come yet (above the diagonal).
+        name: of the score; lower is better, and lighter.
+        annotate: whether to write the numbers; by default where they fit.
+        colorbar: whether to draw one; it takes its room from `ax`.
+        ax: matplotlib axes; by default the current ones.
+
+    Returns:
+        The axes.
+    """
+    values = np.asarray(scores, float)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not np.isfinite(values).any():
+        raise DataError(
+            problem(
+                "scores of shape (T, T), NaN above the diagonal",
+                f"shape {values.shape}",
+                "Put one step a row and one batch a column.",
+            )
+        )
+    ax = style.axes(ax)
+    size = len(values)
+    image = ax.imshow(np.ma.masked_invalid(values), cmap="Blues", aspect="equal")
+    # Light enough at the dark end for the figures to be read.
+    low, high = np.nanmin(values), np.nanmax(values)
+    image.set_clim(low, low + 1.25 * max(high - low, 1e-12))
+    if size <= _MOST_WRITTEN if annotate is None else annotate:
+        _write(ax, values, image)
+    if colorbar:
+        bar = ax.figure.colorbar(image, ax=ax, label=name, pad=0.02)
+        bar.ax.set_ylim(low, max(high, low + 1e-12))
+        bar.outline.set_visible(False)
+    every = np.arange(0, size, max(1, -(-size // 15)))
+    ax.set_xticks(every, every + 1)
+    ax.set_yticks(every, every + 1)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    style.label(ax, "batch", "after step")
+    return ax
+
+
+def _write(ax: Any, values: np.ndarray, image: Any) -> None:
+    for (t, batch), score in np.ndenumerate(values):
+        if np.isfinite(score):
+            dark = image.norm(score) > 0.6
+            ax.text(
+                batch, t, f"{score:.2f}", ha="center", va="center", fontsize=8,
+                color="white" if dark else style.INK,
+            )  # fmt: skip

@@ -1,0 +1,168 @@
+"""The channels of a model, over the ground it knows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from streamgp.errors import DataError, problem
+from streamgp.plot import bands, maps, marks, style
+
+_ALONG, _ACROSS = 400, 80  # points of a line; of each side of a map
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What a picture needs of a model: `ContinualGP` has it."""
+
+    @property
+    def channels(self) -> tuple[str, ...]: ...
+
+    @property
+    def inducing_points(self) -> tuple[np.ndarray, ...]: ...
+
+    def predict(self, x: Any, channel: str | None = None) -> Any: ...
+
+
+def channel(
+    model: Model,
+    name: str | None = None,
+    *,
+    x: Any = None,
+    data: Any = None,
+    past: Any = None,
+    level: float = 0.95,
+    value: Literal["mean", "std"] = "mean",
+    inducing: bool = True,
+    legend: bool = True,
+    ax: Any = None,
+) -> Any:
+    """One channel of a model with one input (see `band`) or two (see `surface`).
+
+    Args:
+        model: a `ContinualGP`.
+        name: the channel; may be left out where there is only one.
+        x: where to draw: values of the input, or a pair of them for two inputs. By default the
+            span of inducing points and observations.
+        data: observations (x, y) to show, the newest.
+        past: earlier observations (x, y), shown apart from `data`; or (low, high), where they were.
+        level: the probability of the interval around a line.
+        value: what a map of numbers shows.
+        inducing: whether to mark the inducing points, along a line a row a latent function.
+        legend: whether a legend tells past from new, where both are shown.
+        ax: matplotlib axes; by default the current ones.
+
+    Returns:
+        The axes.
+    """
+    width = _width(model)
+    new, old = (marks.observed(part, width, n) for part, n in ((data, "data"), (past, "past")))
+    seen = [part.x.reshape(-1, width) for part in (new, old) if part is not None]
+    name = model.channels[0] if name is None and len(model.channels) == 1 else name
+    if name not in model.channels:
+        raise DataError(
+            problem(f"a channel among {list(model.channels)}", repr(name), "Name one of them.")
+        )
+    ax = style.axes(ax)
+    if width == 1:
+        along = _spanned(model, seen, _ALONG)[0] if x is None else np.asarray(x)
+        inducing = inducing and along.dtype.kind != "M"  # the points are numbers
+        prediction = model.predict(along, name)
+        height = bands.draw(ax, prediction, along, level, style.MODEL)
+        style.label(ax, "x", bands.axis_name(prediction, name))
+        marks.along(ax, new, old, height)
+        if inducing:
+            marks.ticks(ax, model.inducing_points, room=not bands.has_classes(prediction))
+    else:
+        sides = _spanned(model, seen, _ACROSS) if x is None else _pair(x)
+        grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+        prediction = model.predict(grid, name)
+        maps.surface(prediction, *sides, name=name, value=value, ax=ax)
+        maps.on_map(ax, prediction, new, old)
+        if inducing:
+            marks.crosses(ax, model.inducing_points)
+    if legend and new is not None and old is not None:
+        style.legend_above(ax, ("past ground" if old.y is None else "past data", "new data"))
+    return ax
+
+
+def channels(
+    model: Model,
+    names: Sequence[str] | None = None,
+    *,
+    data: Mapping[str, Any] | None = None,
+    past: Mapping[str, Any] | None = None,
+    legend: bool = True,
+    ax: Sequence[Any] | None = None,
+    **options: Any,
+) -> np.ndarray:
+    """Several channels, each on axes of its own: all of them, unless named.
+
+    `data` and `past` are as for `update`: a dictionary by channel. `ax` are as many axes as
+    channels; by default a new figure's, one below the other. The other options are those of
+    `channel`; one legend is enough for all.
+    """
+    names = model.channels if names is None else names
+    for what, given in (("data", data), ("past", past)):
+        if given is not None and not isinstance(given, Mapping):
+            raise DataError(
+                problem(f"{what}={{name: (x, y), …}}", type(given).__name__, "Name the channels.")
+            )
+    axes = _stacked(len(names), _width(model)) if ax is None else np.ravel(np.asarray(ax, object))
+    if len(axes) != len(names):
+        raise DataError(
+            problem(f"{len(names)} axes, one a channel", f"{len(axes)}", "Or name one channel.")
+        )
+    for each, name in zip(axes, names, strict=True):
+        new, old = (data or {}).get(name), (past or {}).get(name)
+        channel(model, name, data=new, past=old, legend=legend, ax=each, **options)
+        legend = legend and (new is None or old is None)
+    if ax is None:
+        axes[0].figure.align_ylabels(axes)
+        for each in axes[:-1]:
+            each.set_xlabel("")
+    return axes
+
+
+def _width(model: Model) -> int:
+    if not model.inducing_points:
+        raise DataError(problem("a model with data", "one without", "Call `update` before `plot`."))
+    width = model.inducing_points[0].shape[1]
+    if width > 2:
+        raise DataError(
+            problem(
+                "a model with one or two input columns",
+                f"{width}",
+                "Predict along one of them and pass that to `streamgp.plot.band`.",
+            )
+        )
+    return width
+
+
+def _spanned(model: Model, seen: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
+    """For each input, evenly spaced values over all that is to be shown and a little more."""
+    times = [part.astype("datetime64[us]") for part in seen if part.dtype.kind == "M"]
+    shown = np.concatenate(times or [*model.inducing_points, *seen])
+    low, reach = shown.min(axis=0), np.ptp(shown, axis=0)
+    share = np.linspace(-0.02, 1.02, count)
+    return [a + share * b for a, b in zip(low, reach, strict=True)]
+
+
+def _pair(x: Any) -> tuple[np.ndarray, np.ndarray]:
+    if not (isinstance(x, tuple | list) and len(x) == 2 and all(np.ndim(part) == 1 for part in x)):
+        raise DataError(
+            problem(
+                "x=(first, second), increasing values of each of two inputs",
+                f"{type(x).__name__} of shape {np.shape(x)}",
+                "Give a pair of vectors.",
+            )
+        )
+    return np.asarray(x[0], float), np.asarray(x[1], float)
+
+
+def _stacked(count: int, width: int) -> np.ndarray:
+    size = (8.0, 2.3 * count + 0.4) if width == 1 else (5.5, 4.2 * count)
+    _, axes = style.pyplot().subplots(
+        count, 1, figsize=size, sharex=True, squeeze=False, layout="constrained"
+    )
+    return axes[:, 0]

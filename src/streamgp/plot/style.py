@@ -1,0 +1,84 @@
+"""What all pictures share: colours that every eye can tell apart, axes and their labels."""
+
+import itertools
+from typing import Any
+
+from streamgp.errors import problem
+from streamgp.likelihoods import Likelihood, Ordinal
+
+# Okabe and Ito's colours.
+BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+_PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", VERMILLION, "#7A7A7A")
+_DASHES = ("-", "--", ":", "-.")
+
+MODEL, PAST, NEW, INK = BLUE, "0.4", VERMILLION, "0.15"
+BAND_ALPHA = 0.22
+
+
+def pyplot() -> Any:
+    """matplotlib's, or an error that says how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            problem("matplotlib, to draw with", "none", "Run `pip install 'streamgp[plot]'`.")
+        ) from error
+    return plt
+
+
+def axes(ax: Any) -> Any:
+    """The axes that were given, or the current ones."""
+    return pyplot().gca() if ax is None else ax
+
+
+def label(ax: Any, x: str, y: str) -> None:
+    """Name the axes, unless the caller has."""
+    ax.set_xlabel(ax.get_xlabel() or x)
+    ax.set_ylabel(ax.get_ylabel() or y)
+
+
+def legend_beside(ax: Any, *, turned: bool = False) -> None:
+    """A legend to the right of the axes, where it covers nothing; `turned` is last entry first."""
+    handles, labels = ax.get_legend_handles_labels()
+    step = -1 if turned else 1
+    ax.legend(
+        handles[::step], labels[::step], loc="upper left", bbox_to_anchor=(1.0, 1.02),
+        frameon=False, handlelength=1.2, borderaxespad=0.4,
+    )  # fmt: skip
+
+
+def legend_above(ax: Any, labels: tuple[str, ...]) -> None:
+    """A legend of those labels on top of the axes, beside one that is there already."""
+    earlier = ax.get_legend()
+    known = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    ax.legend(
+        [known[text] for text in labels], labels, loc="lower right", bbox_to_anchor=(1.0, 1.0),
+        ncols=len(labels), frameon=False, borderaxespad=0.1, handletextpad=0.3, columnspacing=1.0,
+    )  # fmt: skip
+    if earlier is not None:
+        ax.add_artist(earlier)
+        earlier.set_clip_path(None)  # or layouts would leave no room for it
+
+
+def line_styles(count: int) -> list[dict[str, Any]]:
+    """Colours for so many lines, and dashes once those run out."""
+    pairs = itertools.islice(itertools.cycle(itertools.product(_DASHES, _PALETTE)), count)
+    return [{"color": color, "linestyle": dash} for dash, color in pairs]
+
+
+def paler(color: Any) -> tuple[float, ...]:
+    """A colour on its way to white: opaque, so that nothing shines through."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(0.4 + 0.6 * part for part in to_rgb(color))
+
+
+def class_colors(likelihood: Likelihood, count: int) -> list[Any]:
+    """A colour a class; for ordered classes, from light to dark."""
+    from matplotlib import colormaps
+
+    if isinstance(likelihood, Ordinal):
+        return [colormaps["YlGnBu"](0.2 + 0.7 * k / max(count - 1, 1))[:3] for k in range(count)]
+    if count <= len(_PALETTE):
+        return list(_PALETTE[:count])
+    return [colormaps["turbo"]((k + 0.5) / count)[:3] for k in range(count)]

@@ -1,0 +1,164 @@
+"""A stream in the eyes of its reports: scores, sizes and hyperparameters, update by update."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from streamgp.errors import DataError, problem
+from streamgp.plot import style
+from streamgp.report import UpdateReport
+
+
+def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = None) -> Any:
+    """The prequential score of each channel: the log predictive density before learning.
+
+    One mean an update, with a circle where a channel has `changed`. With `rows`, one dot an
+    observation, in the order of the channel, and their running mean.
+    """
+    _check(reports)
+    ax = style.axes(ax)
+    names = reports[-1].channels
+    for name, look in zip(names, style.line_styles(len(names)), strict=True):
+        heard = [report for report in reports if name in report.log_predictive]
+        if not heard:
+            continue
+        if rows:
+            _running(ax, np.concatenate([r.log_predictive_rows[name] for r in heard]), name, look)
+            continue
+        steps = np.array([report.update for report in heard])
+        values = np.array([report.log_predictive[name] for report in heard])
+        ax.plot(steps, values, marker=".", label=name, **look)
+        changed = np.array([name in report.changed for report in heard])
+        ax.plot(
+            steps[changed], values[changed], "o", color=look["color"], fillstyle="none",
+            markersize=9, zorder=3,
+        )  # fmt: skip
+    _finish(ax, "observation" if rows else "update", "log predictive density", len(names) > 1)
+    return ax
+
+
+def inducing(reports: Sequence[UpdateReport], *, ax: Any = None) -> Any:
+    """How many inducing points each latent function has after each update."""
+    _check(reports)
+    ax = style.axes(ax)
+    steps = [report.update for report in reports]
+    sizes = np.array([report.inducing_after for report in reports])
+    same: dict[tuple[int, ...], list[str]] = {}  # latents that would hide each other
+    for q, size in enumerate(sizes.T):
+        same.setdefault(tuple(size), []).append(str(q))
+    for (size, latents), look in zip(same.items(), style.line_styles(len(same)), strict=True):
+        name = f"latent{'s' * (len(latents) > 1)} {', '.join(latents)}"
+        ax.step(steps, size, where="post", marker=".", label=name, **look)
+    ax.set_ylim(0, 1.1 * sizes.max())
+    _finish(ax, "update", "inducing points", len(same) > 1)
+    return ax
+
+
+def hyperparameters(
+    reports: Sequence[UpdateReport], which: str | None = None, *, ax: Any = None
+) -> Any:
+    """Hyperparameters after each update, on a log scale where all that are shown are positive.
+
+    Args:
+        reports: in order.
+        which: a part of the names of those to show, such as "noise", "latent 0" or "weights". By
+            default all that are positive and move, but not weights.
+        ax: matplotlib axes; by default the current ones.
+
+    Returns:
+        The axes.
+    """
+    _check(reports)
+    series = _series(reports)
+    chosen = {n: v for n, v in series.items() if which is None or which in n}
+    if not chosen:
+        raise DataError(
+            problem(f"a part of one of {sorted(series)}", repr(which), "Check the name.")
+        )
+    if which is None:
+        positive = {n: v for n, v in chosen.items() if np.nanmin(v) > 0 and "weights" not in n}
+        moving = {n: v for n, v in positive.items() if np.nanmax(v) > (1 + 1e-9) * np.nanmin(v)}
+        chosen = moving or positive or chosen
+    ax = style.axes(ax)
+    steps = [report.update for report in reports]
+    for (name, values), look in zip(chosen.items(), style.line_styles(len(chosen)), strict=True):
+        ax.plot(steps, values, marker=".", label=name, **look)
+    if all(np.nanmin(values) > 0 for values in chosen.values()):
+        _log_scale(ax)
+    _finish(ax, "update", "hyperparameter", many=True)
+    return ax
+
+
+def history(reports: Sequence[UpdateReport]) -> np.ndarray:
+    """`scores`, `inducing` and `hyperparameters` below each other in a new figure: three axes."""
+    _check(reports)
+    _, axes = style.pyplot().subplots(
+        3, 1, figsize=(8, 7.5), sharex=True, layout="constrained", height_ratios=(2, 1, 2)
+    )
+    scores(reports, ax=axes[0])
+    inducing(reports, ax=axes[1])
+    hyperparameters(reports, ax=axes[2])
+    for ax in axes:
+        ax.label_outer()
+    return axes
+
+
+def _check(reports: Sequence[UpdateReport]) -> None:
+    if isinstance(reports, UpdateReport) or not len(reports):
+        raise DataError(
+            problem("a list of reports", type(reports).__name__, "Keep what each `update` returns.")
+        )
+
+
+def _running(ax: Any, values: np.ndarray, name: str, look: Mapping[str, Any]) -> None:
+    at = np.arange(1, len(values) + 1)
+    ax.plot(at, values, ".", color=look["color"], markersize=4, alpha=0.4, markeredgewidth=0)
+    window = max(1, len(values) // 20)
+    means = np.convolve(values, np.full(window, 1 / window), mode="valid")
+    ax.plot(at[window - 1 :], means, label=name, **look)
+
+
+def _series(reports: Sequence[UpdateReport]) -> dict[str, np.ndarray]:
+    """Every number by its name; NaN before its channel was there."""
+    rows = [dict(_numbers(report.hyperparameters)) for report in reports]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
+
+
+def _numbers(hyperparameters: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for q, kernel in enumerate(hyperparameters["latents"]):
+        yield from _flat(f"latent {q}", kernel)
+    for name, channel in hyperparameters["channels"].items():
+        yield from _flat(name, channel)
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, str):  # what kind of module it is
+        return
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _flat(f"{name} {key}", part)
+        return
+    entries = np.asarray(value, float)
+    for index, number in np.ndenumerate(entries):
+        yield name + (str(list(index)) if entries.ndim else ""), float(number)
+
+
+def _log_scale(ax: Any) -> None:
+    """With plain numbers at the ticks, between the powers of ten as well."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _finish(ax: Any, x: str, y: str, many: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    style.label(ax, x, y)
+    if many:
+        style.legend_beside(ax)
