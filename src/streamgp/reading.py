@@ -143,7 +143,7 @@ def observed(values: Any, rows: int, what: str) -> Column:
         values = np.atleast_1d(columns.as_array(values, what))
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
-    shape = np.shape(values)
+    shape = (len(values),) if columns.is_series(values) else values.shape
     if shape != (rows,):
         raise DataError(
             problem(

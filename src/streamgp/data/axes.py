@@ -105,7 +105,10 @@ class Inputs(NamedTuple):
     def values(self) -> np.ndarray:
         """(N,) or (N, P): floats, datetime64, or datetimes with their zone."""
         each = [zoned(column) for column in self.columns]
-        return each[0] if len(each) == 1 else np.stack(each, axis=-1)
+        if len(each) == 1:
+            return each[0]
+        kinds = {values.dtype.kind for values in each}
+        return np.stack([v if len(kinds) == 1 else v.astype(object) for v in each], axis=-1)
 
 
 def zoned(column: Column) -> np.ndarray:

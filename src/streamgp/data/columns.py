@@ -63,7 +63,15 @@ def loaded(library: str, *names: str) -> tuple[Any, ...]:
 
 
 def is_series(values: Any) -> bool:
-    return isinstance(values, (*loaded("pandas", "Series", "Index"), *loaded("polars", "Series")))
+    return isinstance(values, loaded("polars", "Series")) or _is_pandas(values)
+
+
+def _is_pandas(values: Any) -> bool:
+    """A series, an index, or an array of a data type that NumPy does not have."""
+    if isinstance(values, loaded("pandas", "Series", "Index")):
+        return True
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.api.extensions.ExtensionArray)
 
 
 def take(values: Any, rows: np.ndarray) -> Any:
@@ -103,11 +111,10 @@ def check_finite(values: np.ndarray, what: str, rows: np.ndarray) -> None:
 def _read(values: Any) -> Column:
     if isinstance(values, loaded("polars", "Series")):
         return _read_polars(values)
-    pandas = sys.modules.get("pandas")
-    dtype = getattr(values, "dtype", None)
-    is_extension = pandas is not None and isinstance(dtype, pandas.api.extensions.ExtensionDtype)
-    if is_extension or isinstance(values, loaded("pandas", "Series", "Index")):
-        return _read_pandas(pandas.Series(values))  # type: ignore[union-attr]
+    if _is_pandas(values):
+        import pandas
+
+        return _read_pandas(pandas.Series(values))
     return _read_array(np.atleast_1d(np.asarray(values)))
 
 

@@ -51,10 +51,8 @@ def index_name(frame: Any) -> Any:
 def input_columns(frame: Any, inputs: Any, known: tuple[Any, ...]) -> list[Any]:
     """The names of the input columns: as asked, as they were called before, or the index."""
     asked = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-    if inputs is None and known and set(known) <= {*names(frame), *_index_names(frame)}:
-        asked = list(known)
-    elif inputs is None:
-        asked = _index_names(frame)
+    if inputs is None:
+        asked = list(known) or _index_names(frame)
     if not asked:
         raise DataError(
             problem(

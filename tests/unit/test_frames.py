@@ -1,0 +1,483 @@
+"""Data as people have it: frames, series, times, labels; and what comes back."""
+
+import datetime as dt
+import subprocess
+import sys
+from zoneinfo import ZoneInfo
+
+import equinox as eqx
+import jax
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import streamgp as sgp
+
+BERLIN = "Europe/Berlin"
+DATES = pd.date_range("2024-03-30", periods=8, freq="6h")  # over a change of the clock in Berlin
+X = np.linspace(0, 6, 8)
+Y = np.sin(X)
+SKY = ["sun", "rain", "sun", "snow", "rain", "sun", "sun", "snow"]
+GRID = sgp.Fixed(X)
+
+
+def single(likelihood=None, **settings):
+    return sgp.ContinualGP(likelihood or sgp.Gaussian(), learning=None, **settings)
+
+
+def several(**settings):
+    channels = {"wind": sgp.Gaussian(), "sky": sgp.Categorical(3), "alarm": sgp.Bernoulli()}
+    return sgp.ContinualGP(channels, learning=None, inducing=GRID, **settings)
+
+
+def bits(model):
+    """Every number of what the model knows."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(model.state, eqx.is_array))]
+
+
+def assert_same(one, other):
+    for a, b in zip(bits(one), bits(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert one.observations == other.observations
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """What all the ways to say the same have to end as."""
+    with jax.enable_x64(True):
+        model = single(inducing=GRID)
+        model.update(X, Y)
+        return model
+
+
+@pytest.fixture(scope="module")
+def weather():
+    with jax.enable_x64(True):
+        model = several()
+        model.update({"wind": (X[:6], Y[:6]), "sky": (X, SKY), "alarm": (X[2:], ["no", "yes"] * 3)})
+        return model
+
+
+WAYS = {
+    "pandas": lambda m: m.update(pd.DataFrame({"t": X, "y": Y}), inputs="t"),
+    "polars": lambda m: m.update(pl.DataFrame({"t": X, "y": Y}), inputs="t"),
+    "one column of any name": lambda m: m.update(pd.DataFrame({"t": X, "z": Y}), inputs=["t"]),
+    "index": lambda m: m.update(pd.DataFrame({"y": Y}, index=pd.Index(X, name="t"))),
+    "series": lambda m: m.update(pd.Series(Y, index=X)),
+    "two series": lambda m: m.update(pd.Series(X), pd.Series(Y)),
+    "two polars series": lambda m: m.update(pl.Series(X), pl.Series(Y)),
+    "frame of inputs": lambda m: m.update(pd.DataFrame({"t": X}), pd.DataFrame({"y": Y})),
+    "lists": lambda m: m.update(X.tolist(), Y.tolist()),
+    "jax": lambda m: m.update(jax.numpy.asarray(X), jax.numpy.asarray(Y)),
+    "long": lambda m: m.update(
+        pl.DataFrame({"t": X, "who": ["y"] * 8, "v": Y}), inputs="t", channel="who", value="v"
+    ),
+    "value alone": lambda m: m.update(
+        pd.DataFrame({"t": X, "v": Y, "junk": ["?"] * 8}), inputs="t", value="v"
+    ),
+    "nullable": lambda m: m.update(
+        pd.DataFrame({"t": X, "y": pd.array(Y, "Float64")}).convert_dtypes(dtype_backend="pyarrow"),
+        inputs="t",
+    ),
+    "objects": lambda m: m.update(pd.DataFrame({"t": X, "y": Y}).astype(object), inputs="t"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_to_say_the_same(plain, way):
+    model = single(inducing=GRID)
+    assert WAYS[way](model).dropped == {}
+    assert_same(model, plain)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_wide_frame_with_gaps(weather, make):
+    alarm = [None, None, "no", "yes", "no", "yes", "no", "yes"]
+    columns = {"t": X, "sky": SKY, "wind": [*Y[:6], None, None], "alarm": alarm}
+    model = several()
+    report = model.update(make(columns), inputs="t")
+    assert_same(model, weather)
+    assert report.dropped == {"wind": "2 missing values", "alarm": "2 missing values"}
+    assert report.observations == {"wind": 6, "sky": 8, "alarm": 6}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_long_frame(weather, make):
+    rows = [(t, "wind", str(v)) for t, v in zip(X[:6], Y[:6], strict=True)]
+    model = several()
+    with pytest.raises(sgp.DataError, match=r"observations of channel 'wind' as numbers"):
+        model.update(  # numbers as text are not guessed at
+            make({k: [r[i] for r in rows] for i, k in enumerate("twv")}),
+            inputs="t", channel="w", value="v",
+        )  # fmt: skip
+    if make is pd.DataFrame:  # where a column may hold values of several kinds
+        rows = [(t, "sky", v) for t, v in zip(X, SKY, strict=True)]
+        rows += [(t, "wind", v) for t, v in zip(X[:6], Y[:6], strict=True)]
+        rows += [(t, "alarm", v) for t, v in zip(X[2:], ["no", "yes"] * 3, strict=True)]
+        frame = pd.DataFrame(rows, columns=["t", "who", "v"])
+        model.update(frame, inputs="t", channel="who", value="v")
+        assert_same(model, weather)
+
+
+def test_samples_in_order():
+    """Row by row, channels in order within a row; a long frame as it is."""
+    channels = {"a": sgp.Gaussian(), "b": sgp.Gaussian()}
+    wide = pd.DataFrame({"b": [10.0, None, 30.0], "t": [0.0, 1.0, 2.0], "a": [1.0, 2.0, 3.0]})
+    who, t, y = ["a", "b", "a", "a", "b"], [0.0, 0.0, 1.0, 2.0, 2.0], [1.0, 10.0, 2.0, 3.0, 30.0]
+    long = pl.DataFrame({"t": t, "who": who, "y": y})
+    calls = [
+        lambda m: m.update_many(t, y, who),
+        lambda m: m.update_many(wide, inputs="t"),
+        lambda m: m.update_many(long, inputs="t", channel="who", value="y"),
+    ]
+    models = [sgp.ContinualGP(channels, latents=1, learning=None, inducing=GRID) for _ in calls]
+    reports = [call(model) for call, model in zip(calls, models, strict=True)]
+    assert_same(models[0], models[1])
+    assert_same(models[0], models[2])
+    assert reports[1].dropped == {"b": "1 missing value"}
+    for name, scores in reports[0].log_predictive_rows.items():
+        np.testing.assert_array_equal(scores, reports[1].log_predictive_rows[name])
+
+
+# -- times ---------------------------------------------------------------------------------------
+
+TIMES = {
+    "datetime64": (DATES.to_numpy(), None),
+    "seconds": (DATES.to_numpy().astype("M8[s]"), None),
+    "datetimes": (DATES.to_pydatetime().tolist(), None),
+    "index": (DATES, None),
+    "series": (pd.Series(DATES), None),
+    "polars": (pl.Series(DATES.to_numpy()), None),
+    "index in Berlin": (DATES.tz_localize("UTC").tz_convert(BERLIN), BERLIN),
+    "polars in Berlin": (
+        pl.Series(DATES.to_numpy()).dt.replace_time_zone("UTC").dt.convert_time_zone(BERLIN),
+        BERLIN,
+    ),
+    "datetimes in Berlin": (
+        [d.replace(tzinfo=dt.UTC).astimezone(ZoneInfo(BERLIN)) for d in DATES.to_pydatetime()],
+        BERLIN,
+    ),
+    "arrow in Berlin": (
+        pd.Series(DATES.tz_localize("UTC").tz_convert(BERLIN)).convert_dtypes(
+            dtype_backend="pyarrow"
+        ),
+        BERLIN,
+    ),
+    "offset": (
+        [
+            d.replace(tzinfo=dt.UTC).astimezone(dt.timezone(dt.timedelta(hours=5)))
+            for d in DATES.to_pydatetime()
+        ],
+        "UTC",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times(kind):
+    times, zone = TIMES[kind]
+    model, numbers = single(), single()
+    report = model.update(times, Y)
+    days = (DATES - DATES[0]) / pd.Timedelta(days=1)
+    numbers.update(days.to_numpy(), Y)
+    assert_same(model, numbers)
+    unit = "days since 2024-03-30" + (f" ({zone})" if zone else "")
+    assert report.hyperparameters["inputs"] == {"x": unit}
+    prediction = model.predict(times)
+    instants = pd.DatetimeIndex(DATES) if zone is None else DATES.tz_localize("UTC")
+    for backend in ("pandas", "polars"):
+        back = prediction.to_frame(backend=backend)["x"]
+        assert (pd.DatetimeIndex(list(back)) == instants).all()
+        assert (
+            zone in str(back.dtype)
+            if zone
+            else back.dtype in (pl.Datetime, "M8[ns]", "M8[us]", "M8[s]")
+        )
+    assert all(pd.Timestamp(a) == b for a, b in zip(prediction.x, instants, strict=True))
+    if zone:
+        assert prediction.x[0].utcoffset() == instants.tz_convert(zone)[0].utcoffset()
+
+
+def test_microseconds_survive():
+    """At their own scale, half a century from any epoch."""
+    times = np.datetime64("2024-06-01T12:34:56.789012") + np.arange(8).astype("m8[us]")
+    model = single()
+    model.update(times, Y)
+    between = model.predict(times).mean
+    plain = single()
+    plain.update(np.arange(8.0), Y)
+    np.testing.assert_allclose(between, plain.predict(np.arange(8.0)).mean, atol=1e-4)
+    axis = model._progress.schema.axes[0]
+    np.testing.assert_array_equal(axis.times((times - np.datetime64("2024-06-01")) / DAY), times)
+
+
+DAY = np.timedelta64(1, "D")
+
+REFUSED = {
+    "numbers for times": (lambda m: m.update(X, Y), "as times"),
+    "a zone that was not": (
+        lambda m: m.update(DATES.tz_localize(BERLIN, nonexistent="shift_forward"), Y),
+        "without a time zone",
+    ),
+    "NaT": (lambda m: m.update([DATES[0], pd.NaT], [1.0, 2.0]), "finite inputs"),
+    "zones and none": (
+        lambda m: m.update([DATES[0], DATES[1].tz_localize("UTC")], [1.0, 2.0]),
+        "as numbers",
+    ),
+    "words": (lambda m: m.update(DATES.astype(str).to_numpy(), Y), "as numbers or times"),
+    "spans": (lambda m: m.update(DATES - DATES[0], Y), "as numbers"),
+    "numbers to predict at": (lambda m: m.predict(X), "as times"),
+    "times to observe": (lambda m: m.update(DATES, DATES), "as numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_times_that_cannot_be(kind):
+    model = single(inducing=GRID)
+    model.update(DATES, Y)
+    before = bits(model)
+    call, message = REFUSED[kind]
+    with pytest.raises(sgp.DataError, match=message):
+        call(model)
+    for a, b in zip(bits(model), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_times_where_numbers_came_first(plain):
+    with pytest.raises(sgp.DataError, match="as numbers, as in the first batch; got times"):
+        plain.update(DATES, Y)
+
+
+def test_times_beside_numbers():
+    frame = pd.DataFrame({"when": DATES, "depth": X, "y": Y})
+    model = single()
+    model.update(frame, inputs=["when", "depth"])
+    assert list(model.hyperparameters["inputs"]) == ["when", "depth"]
+    swapped = model.predict(frame[["y", "depth", "when"]])  # by name, not by place
+    np.testing.assert_array_equal(swapped.mean, model.predict(frame).mean)
+    assert list(swapped.to_frame().columns) == ["when", "depth", "mean", "std", "lower", "upper"]
+    assert swapped.x.shape == (8, 2)
+    model.update(frame)  # inputs are known by now
+    with pytest.raises(sgp.DataError, match=r"'when', 'depth'.*; got"):
+        model.update(frame.rename(columns={"when": "then"}), inputs=["then", "depth"])
+    with pytest.raises(sgp.DataError, match="'depth'"):
+        model.predict(frame[["when"]])
+
+
+# -- labels --------------------------------------------------------------------------------------
+
+
+def test_labels_come_back(weather):
+    prediction = weather.predict(X, "sky")
+    assert prediction.classes == ("rain", "snow", "sun")
+    assert set(prediction.label) <= set(SKY)
+    frame = prediction.to_frame()
+    assert list(frame.columns) == ["x", "rain", "snow", "sun", "label"]
+    np.testing.assert_allclose(frame[["rain", "snow", "sun"]], prediction.probabilities)
+    assert set(np.unique(prediction.sample(20))) <= set(SKY)
+    own = [prediction.classes.index(label) for label in SKY]
+    expected = np.log(prediction.probabilities[np.arange(8), own])
+    np.testing.assert_allclose(prediction.log_density(SKY), expected, atol=0.02)
+    with pytest.raises(sgp.DataError, match="hail"):
+        prediction.log_density("hail")
+    alarm = weather.predict(X, "alarm")
+    assert alarm.classes == ("no", "yes")
+    np.testing.assert_allclose(alarm.probabilities[:, 1], alarm.mean)
+    with pytest.raises(sgp.DataError, match="classes"):
+        _ = weather.predict(X, "wind").label
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        (pd.Categorical(["b", "a"], ["c", "b", "a"]), ("c", "b", "a")),
+        (pl.Series(["b", "a"], dtype=pl.Enum(["c", "b", "a"])), ("c", "b", "a")),
+        (pl.Series(["b", "a"], dtype=pl.Categorical), ("a", "b", 2)),
+        (pd.Series(["b", "a"], dtype="string"), ("a", "b", 2)),
+        (np.array(["b", "a"]), ("a", "b", 2)),
+        (pd.Categorical([7, 5]), (5, 7, 2)),
+        (pd.cut(pd.Series([1.0, 3.0]), [0, 2, 4]), ("(0, 2]", "(2, 4]", 2)),
+        (pd.Categorical(["b", "a"], list("gfedcba")), ("b", "a", 2)),
+        ([1, 2], (0, 1, 2)),
+    ],
+)
+def test_the_order_of_labels(values, classes):
+    model = single(sgp.Categorical(3), inducing=GRID)
+    model.update([0.0, 1.0], values)
+    assert model.predict([0.0]).classes == classes
+
+
+def test_labels_are_learned_as_they_appear():
+    model = single(sgp.Categorical(3), inducing=GRID)
+    model.update(X[:2], ["sun", "rain"])
+    model.update(X[:2], ["sun", "fog"])
+    assert model.predict(X).classes == ("rain", "sun", "fog")
+    for wrong in (["snow", "sun"], [0, 1], [DATES[0]] * 2, [1.5, "sun"]):
+        with pytest.raises(sgp.DataError):
+            model.update(X[:2], wrong)
+    assert model.predict(X).classes == ("rain", "sun", "fog")
+    with pytest.raises(sgp.DataError, match=r"3 labels at most.*4.*'snow'"):
+        model.update(X[:2], ["snow", "sun"])
+    numbers = single(sgp.Categorical(3), inducing=GRID)
+    numbers.update(X[:2], [0, 2])
+    with pytest.raises(sgp.DataError, match="as numbers from 0 to 2"):
+        numbers.update(X[:2], ["sun", "rain"])
+
+
+def test_yes_and_no():
+    model = single(sgp.Bernoulli(), inducing=GRID)
+    model.update(X, X > 3)
+    assert model.predict(X).classes == (False, True)
+    assert model.predict(X).label.dtype == bool
+    model.update(X, (X > 3).astype(int))  # the same in numbers
+    gaps = pd.DataFrame({"t": X, "y": pd.array([True, None] * 4, "boolean")})
+    assert model.update(gaps, inputs="t").dropped == {"y": "4 missing values"}
+
+
+def test_grades_need_an_order():
+    model = single(sgp.Ordinal(3), inducing=GRID)
+    with pytest.raises(sgp.DataError, match="in an order"):
+        model.update(X[:2], ["low", "high"])
+    order = ["low", "middle", "high"]
+    model.update(X[:2], pd.Categorical(["low", "high"], order))
+    assert model.predict(X).classes == tuple(order)
+    model.update(X[:2], ["high", "middle"])  # known by now
+
+
+# -- frames that cannot be used ------------------------------------------------------------------
+
+FRAME = pd.DataFrame({"t": X, "wind": Y, "sky": SKY})
+BAD_FRAMES = {
+    "unknown column": (lambda m: m.update(FRAME.assign(speed=1.0), inputs="t"), "'speed'.*Drop it"),
+    "unknown input": (lambda m: m.update(FRAME, inputs="when"), "'when'"),
+    "no inputs": (lambda m: m.update(FRAME), "name of the input column"),
+    "no channel": (lambda m: m.update(FRAME[["t"]], inputs="t"), "at least one observation"),
+    "nothing observed": (
+        lambda m: m.update(FRAME[["t", "wind"]].assign(wind=np.nan), inputs="t"),
+        "at least one observation",
+    ),
+    "channel alone": (lambda m: m.update(FRAME, inputs="t", channel="sky"), "`channel=` alone"),
+    "value alone": (lambda m: m.update(FRAME, inputs="t", value="wind"), "`value=` alone"),
+    "channels of nobody": (
+        lambda m: m.update(FRAME, inputs="t", channel="sky", value="wind"),
+        "'rain'",
+    ),
+    "lazy": (lambda m: m.update(pl.LazyFrame({"t": X}), inputs="t"), "collect"),
+    "twice": (
+        lambda m: m.update(pd.concat([FRAME, FRAME[["wind"]]], axis=1), inputs="t"),
+        "'wind' twice",
+    ),
+    "infinite": (
+        lambda m: m.update(FRAME.assign(wind=[np.nan, np.inf, *Y[2:]]), inputs="t"),
+        "row 1",
+    ),
+    "missing input": (lambda m: m.update(FRAME.assign(t=[None, *X[1:]]), inputs="t"), "row 0"),
+    "columns without a frame": (lambda m: m.update({"wind": (X, Y)}, inputs="t"), "a frame"),
+    "lists in cells": (lambda m: m.update(FRAME.assign(wind=[[1.0]] * 8), inputs="t"), "'wind'"),
+    "series of nobody": (lambda m: m.update(pd.Series(Y, X, name="speed")), "'speed'"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FRAMES)
+def test_frames_that_cannot_be_used(kind):
+    model = several()
+    call, message = BAD_FRAMES[kind]
+    with pytest.raises(sgp.DataError, match=message):
+        call(model)
+    assert model.state is None
+    assert model.observations == {"wind": 0, "sky": 0, "alarm": 0}
+
+
+# -- anything at all -----------------------------------------------------------------------------
+
+
+def random_column(rng, rows):
+    """Something that people have had in a column."""
+    kinds = [
+        lambda: rng.normal(size=rows),
+        lambda: np.where(rng.uniform(size=rows) < 0.5, np.nan, rng.normal(size=rows)),
+        lambda: np.where(rng.uniform(size=rows) < 0.1, np.inf, rng.normal(size=rows)),
+        lambda: rng.integers(-2, 5, rows),
+        lambda: rng.integers(0, 2, rows).astype(bool),
+        lambda: rng.choice(["sun", "rain", "snow", "fog"], rows),
+        lambda: rng.choice(["yes", "no"], rows).astype(object),
+        lambda: rng.choice(np.array([None, 1.0, "a", True, DATES[0], 1j, b"x"], object), rows),
+        lambda: pd.Series(rng.choice(DATES, rows)),
+        lambda: pd.Series(rng.choice(DATES, rows)).dt.tz_localize("UTC"),
+        lambda: pd.Series(DATES[rng.integers(0, 8, rows)] - DATES[0]),
+        lambda: pd.Series(pd.Categorical(rng.choice(["no", "yes"], rows))),
+        lambda: pd.Series([None] * rows, dtype=object),
+        lambda: rng.normal(size=rows) + 1j,
+        lambda: pd.Series([[1, 2]] * rows),
+        lambda: pd.Series([10**400] * rows, dtype=object),
+        lambda: pd.Series(pd.period_range("2024", periods=max(rows, 1), freq="D")[:rows]),
+        lambda: pd.Series([{}] * rows, dtype=object),
+        lambda: rng.normal(size=rows).astype(np.float16),
+        lambda: pd.array(rng.integers(0, 3, rows), "Int8"),
+        lambda: rng.normal(size=rows) * 1e200,
+    ]
+    return kinds[rng.integers(len(kinds))]()
+
+
+def random_frame(rng):
+    rows = int(rng.choice([0, 1, 5]))
+    usual = {
+        "t": lambda: rng.normal(size=rows),
+        "wind": lambda: np.where(rng.uniform(size=rows) < 0.3, np.nan, rng.normal(size=rows)),
+        "sky": lambda: rng.choice(["sun", "rain", None], rows),
+        "alarm": lambda: rng.integers(0, 2, rows),
+        "junk": lambda: rng.choice(DATES, rows),
+        3: lambda: np.zeros(rows),
+    }
+    chances = dict(zip(usual, [0.9, 0.7, 0.7, 0.7, 0.1, 0.1], strict=True))
+    columns = {
+        name: pd.Series(column() if rng.uniform() < 0.5 else random_column(rng, rows))
+        for name, column in usual.items()
+        if rng.uniform() < chances[name]
+    }
+    frame = pd.DataFrame(columns)
+    if rng.uniform() < 0.3:
+        try:
+            return pl.from_pandas(frame)
+        except Exception:  # polars' own limits
+            return frame
+    is_index = "t" in columns and columns["t"].dtype != np.float16 and rng.uniform() < 0.3
+    return frame.set_index("t") if is_index else frame
+
+
+def test_any_frame_is_learned_or_refused():
+    rng = np.random.default_rng(0)
+    model = several()
+    model.update({"wind": (X, Y), "sky": (X, SKY), "alarm": (X, np.arange(8) % 2)})
+    refused = learned = 0
+    for _ in range(300):
+        frame = random_frame(rng)
+        layout = [
+            {"inputs": "t"},
+            {},
+            {"inputs": ["t", "junk"]},
+            {"inputs": "t", "channel": "sky", "value": "wind"},
+            {"inputs": 3},
+        ][rng.choice(5, p=[0.6, 0.1, 0.1, 0.1, 0.1])]
+        before = model._progress
+        try:
+            model.update(frame, **layout)
+            learned += 1
+        except sgp.DataError:
+            assert model._progress is before
+            refused += 1
+    assert refused > 200
+    assert learned > 10
+
+
+def test_neither_pandas_nor_polars_is_loaded():
+    code = (
+        "import sys, numpy as np, streamgp as sgp\n"
+        "m = sgp.ContinualGP(sgp.Gaussian())\n"
+        "from streamgp.intake import gather, Layout\n"
+        "from streamgp.data.axes import Schema\n"
+        "gather([1.0], [2.0], Layout(), {'y': sgp.Gaussian()}, Schema())\n"
+        "assert not {'pandas', 'polars'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
