@@ -23,6 +23,7 @@ from streamgp.inference.conditioning import (
     condition,
     factorise,
     features,
+    joint_covariance,
     marginals,
 )
 from streamgp.inference.filtering import filter_rows
@@ -124,6 +125,22 @@ class Learner(eqx.Module):
         rows = features(model, state.inducing, chol, x, channel, factorised=self.factorised)
         at_rows = marginals(self.condition(state), rows)
         return at_rows.mean, at_rows.covariance
+
+    def predict_joint(
+        self,
+        state: State,
+        x: Float[Array, "N P"],
+        channel: Int[Array, " N"],
+    ) -> tuple[Float[Array, "N J"], Float[Array, "N J N J"]]:
+        """Mean and covariance of the latent parameters f of all rows together."""
+        model = paramax.unwrap(state.model)
+        chol = factorise(model, state.inducing)
+        rows = features(model, state.inducing, chol, x, channel, factorised=self.factorised)
+        posterior = self.condition(state)
+        covariance = joint_covariance(
+            posterior, model, state.inducing, chol, x, channel, rows
+        )
+        return marginals(posterior, rows).mean, covariance
 
     def log_predictive(self, state: State, batch: Batch) -> Float[Array, " N"]:
         """log p(y) of each row, nothing learned; zero for padding."""

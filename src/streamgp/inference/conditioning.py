@@ -96,10 +96,7 @@ def condition(site: Site) -> Posterior:
 
 def marginals(posterior: Posterior, features: Features) -> Marginals:
     """q(f_n) = ∫ p(f_n | v) q(v) dv."""
-    rows, latents, blocks, size = features.design.shape
-    flat = jnp.moveaxis(features.design, 2, 0).reshape(blocks, rows * latents, size)
-    half = solve_lower(posterior.chol, jnp.swapaxes(flat, -1, -2))  # G S NJ
-    half = half.reshape(blocks, size, rows, latents)
+    half = _half(posterior, features)
     explained = jnp.einsum("gsnj,gsnk->njk", half, half)
     block_means = jnp.einsum("njgs,gs->njg", features.design, posterior.mean)
     return Marginals(
@@ -108,6 +105,34 @@ def marginals(posterior: Posterior, features: Features) -> Marginals:
         block_means=block_means,
         explained=explained,
     )
+
+
+def joint_covariance(
+    posterior: Posterior,
+    model: Generative,
+    inducing: Inducing,
+    chol: Float[Array, "Q M M"],
+    x: Float[Array, "N P"],
+    channel: Int[Array, " N"],
+    features: Features,
+) -> Float[Array, "N J N J"]:
+    """Cov q(f_n, f_m) of every two rows; its diagonal blocks are the marginals'."""
+    half = _half(posterior, features)
+    explained = jnp.einsum("gsnj,gsmk->njmk", half, half)
+    projection, _ = project(model, inducing, chol, x)
+    prior = jnp.stack([kernel(x, x) for kernel in model.latent_kernels])
+    left_open = prior - jnp.einsum("qmn,qmr->qnr", projection, projection)
+    weights = model.loadings()[0][channel]  # N J Q
+    slack = jnp.einsum("njq,qnm,mkq->njmk", weights, left_open, weights)
+    return explained + slack
+
+
+def _half(posterior: Posterior, features: Features) -> Float[Array, "G S N J"]:
+    """L_B⁻¹·designᵀ: products of its columns are covariances of f that come from v."""
+    rows, latents, blocks, size = features.design.shape
+    flat = jnp.moveaxis(features.design, 2, 0).reshape(blocks, rows * latents, size)
+    half = solve_lower(posterior.chol, jnp.swapaxes(flat, -1, -2))
+    return half.reshape(blocks, size, rows, latents)
 
 
 def latent_features(

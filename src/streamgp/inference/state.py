@@ -1,8 +1,11 @@
 """State: what is kept of the past, and what a step reports."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from streamgp.generative import Generative
@@ -20,6 +23,19 @@ class State(eqx.Module):
     memory: Memory  # of how past data depend on the hyperparameters
     count: Float[Array, ""]  # observations it stands for, faded ones in part
     energy: Float[Array, ""]  # their squares about the offset; for the noise of a lone channel
+
+    # JAX alone would read a pickled or copied state in the precision of whoever reads it.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return jax.tree.map(lambda leaf: np.asarray(leaf) if eqx.is_array(leaf) else leaf, vars(self))
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        with jax.enable_x64(True):
+            for name, tree in fields.items():
+                leaves = jax.tree.map(
+                    lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, tree
+                )
+                object.__setattr__(self, name, leaves)
 
 
 class Info(NamedTuple):
