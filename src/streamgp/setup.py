@@ -27,6 +27,11 @@ from streamgp.parameters import Parameter, Real, fixed
 _MOST_DEFAULT_LATENTS = 3
 
 
+def default_latents(channels: Mapping[str, Likelihood]) -> int:
+    """One latent function a latent parameter of the channels, up to a few."""
+    return min(sum(c.latents for c in channels.values()), _MOST_DEFAULT_LATENTS)
+
+
 @dataclasses.dataclass
 class Setup:
     """The user's specification of a model, from which states are made."""
@@ -45,7 +50,7 @@ class Setup:
         scaling.check(self.scale, self.channels)
         parameters = sum(likelihood.latents for likelihood in self.channels.values())
         if self.latents is None:
-            self.latents = min(parameters, _MOST_DEFAULT_LATENTS)
+            self.latents = default_latents(self.channels)
         entries = [kernels.RBF()] * self.latents if isinstance(self.latents, int) else self.latents
         pairs = [entry if isinstance(entry, tuple) else (entry, 1) for entry in entries]
         for kernel, _ in pairs:

@@ -1,10 +1,11 @@
 """State: what is kept of the past, and what a step reports."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from streamgp.generative import Generative
@@ -27,6 +28,21 @@ class State(eqx.Module):
         """Whether there is no NaN and no infinity in it."""
         leaves = jax.tree.leaves(eqx.filter(self, eqx.is_inexact_array))
         return jnp.all(jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]))
+
+    # JAX alone would read a pickled or copied state in the precision of whoever reads it.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return jax.tree.map(
+            lambda leaf: np.asarray(leaf) if eqx.is_array(leaf) else leaf, vars(self)
+        )
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        with jax.enable_x64(True):
+            for name, tree in fields.items():
+                leaves = jax.tree.map(
+                    lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, tree
+                )
+                object.__setattr__(self, name, leaves)
 
 
 class Info(NamedTuple):
