@@ -110,7 +110,7 @@ class ContinualGP:
     @property
     def input_names(self) -> tuple[str, ...]:
         """The names of the input columns, as they first came."""
-        return input_names(self._schema.axes)
+        return input_names(self.schema.axes)
 
     @property
     def observations(self) -> dict[str, int]:
@@ -127,7 +127,7 @@ class ContinualGP:
         """Kernel parameters of each latent function; weights and parameters of each channel."""
         if self.state is None:
             return {}
-        return setup.describe(self.state.model, self.channels, self._schema.axes)
+        return setup.describe(self.state.model, self.channels, self.schema.axes)
 
     @property
     def state(self) -> State | None:
@@ -169,7 +169,7 @@ class ContinualGP:
         model is as it was.
         """
         layout = Layout(inputs, channel, value)
-        intake = gather(data, y, layout, self._setup.channels, self._schema)
+        intake = gather(data, y, layout, self._setup.channels, self.schema)
         return self._keep(self._updater.update(self._aware(intake), intake.rows), intake)
 
     @double_precision
@@ -199,7 +199,7 @@ class ContinualGP:
             (200,)
         """
         layout = Layout(inputs, channel, value)
-        intake = gather_in_order(x, y, layout, self._setup.channels, self._schema)
+        intake = gather_in_order(x, y, layout, self._setup.channels, self.schema)
         start, rows = self._aware(intake), intake.rows
         with progress_bar(rows.size, "samples", shown=progress) as advance:
             return self._keep(Streamer(self._updater).stream(start, rows, advance), intake)
@@ -245,8 +245,8 @@ class ContinualGP:
         return report
 
     @property
-    def _schema(self) -> Schema:
-        """The form of the data so far; inputs that nothing is known of are numbers."""
+    def schema(self) -> Schema:
+        """The form of the data so far: what the inputs are, and the labels of channels."""
         schema = self._progress.schema
         if schema.axes or self.state is None:
             return schema
@@ -272,7 +272,7 @@ class ContinualGP:
                 problem("a model with data", "one without", "Call `update` before `predict`.")
             )
         names = self.channels if channel is None else (channel,)
-        predictor = Predictor(self.learner, self.state, self.channels, self._schema)
+        predictor = Predictor(self.learner, self.state, self.channels, self.schema)
         predictions = predictor.predict(x, names)
         return predictions[names[0]] if len(names) == 1 else predictions
 

@@ -24,6 +24,7 @@ import streamgp as sgp
 from streamgp.cli import tables
 from streamgp.cli.config import Config
 from streamgp.errors import ConfigurationError, problem
+from streamgp.likelihoods import class_count
 from streamgp.report import UpdateReport
 
 _HISTORY = 256  # scores that a snapshot keeps
@@ -216,7 +217,7 @@ def _predicted(model: sgp.ContinualGP, long: pd.DataFrame, inputs: list[str]) ->
 
 
 def _filled(part: pd.DataFrame, prediction: sgp.Prediction) -> pd.DataFrame:
-    if prediction.classes is not None:
+    if class_count(prediction.likelihood):
         return part.assign(predicted=prediction.label)
     lower, upper = prediction.interval(0.95)
     return part.assign(predicted=prediction.mean, lower=lower, upper=upper)

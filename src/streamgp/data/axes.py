@@ -60,6 +60,26 @@ class Axis:
         microseconds = np.round(np.asarray(numbers) * _DAY * _TICKS["us"]).astype("m8[us]")
         return np.datetime64(self.day, "D") + microseconds
 
+    def on_clock(self, numbers: Float[np.ndarray, " N"]) -> np.ndarray:
+        """Numbers as a picture shows them: times as the clocks of their zone do, without a zone."""
+        if not self.is_time:
+            return numbers
+        times = zoned(Column("time", self.times(numbers), np.zeros(len(numbers), bool), self.zone))
+        if self.zone is None:
+            return times
+        return np.asarray([time.replace(tzinfo=None) for time in times], "M8[us]")
+
+    def off_clock(self, shown: np.ndarray) -> np.ndarray:
+        """The inverse: what `predict` takes."""
+        if self.zone is None:
+            return shown
+        from zoneinfo import ZoneInfo
+
+        zone, plain = ZoneInfo(self.zone), shown.astype("M8[us]").astype(object)
+        times = np.empty(len(plain), object)
+        times[:] = [time.replace(tzinfo=zone) for time in plain]
+        return times
+
     def _check_kind(self, column: Column, what: str) -> None:
         if column.kind == "label":
             wanted, remedy = "as numbers or times", "Convert them first."

@@ -5,8 +5,10 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from streamgp.data.axes import Axis, Schema
 from streamgp.errors import DataError, problem
 from streamgp.plot import bands, maps, marks, style
+from streamgp.reading import read_inputs
 
 _ALONG, _ACROSS = 400, 80  # points of a line; of each side of a map
 
@@ -20,6 +22,9 @@ class Model(Protocol):
 
     @property
     def inducing_points(self) -> tuple[np.ndarray, ...]: ...
+
+    @property
+    def schema(self) -> Schema: ...
 
     def predict(self, x: Any, channel: str | None = None) -> Any: ...
 
@@ -55,9 +60,11 @@ def channel(
     Returns:
         The axes.
     """
-    width = _width(model)
-    new, old = (marks.observed(part, width, n) for part, n in ((data, "data"), (past, "past")))
-    seen = [part.x.reshape(-1, width) for part in (new, old) if part is not None]
+    width, axes = _width(model), model.schema.axes
+    given = ((_on_clock(part, axes), what) for part, what in ((data, "data"), (past, "past")))
+    new, old = (marks.observed(part, width, what) for part, what in given)
+    points = tuple(_clocked(of_latent, axes) for of_latent in model.inducing_points)
+    seen = [*points, *(part.x.reshape(-1, width) for part in (new, old) if part is not None)]
     name = model.channels[0] if name is None and len(model.channels) == 1 else name
     if name not in model.channels:
         raise DataError(
@@ -65,22 +72,21 @@ def channel(
         )
     ax = style.axes(ax)
     if width == 1:
-        along = _spanned(model, seen, _ALONG)[0] if x is None else np.asarray(x)
-        inducing = inducing and along.dtype.kind != "M"  # the points are numbers
-        prediction = model.predict(along, name)
+        along = _spanned(seen, _ALONG)[0] if x is None else np.ravel(_clocked(x, axes))
+        prediction = model.predict(axes[0].off_clock(along), name)
         height = bands.draw(ax, prediction, along, level, style.MODEL)
-        style.label(ax, "x", bands.axis_name(prediction, name))
+        style.label(ax, str(axes[0].name or "x"), bands.axis_name(prediction, name))
         marks.along(ax, new, old, height)
         if inducing:
-            marks.ticks(ax, model.inducing_points, room=not bands.has_classes(prediction))
+            marks.ticks(ax, points, room=not bands.has_classes(prediction))
     else:
-        sides = _spanned(model, seen, _ACROSS) if x is None else _pair(x)
+        sides = _spanned(seen, _ACROSS) if x is None else _pair(x)
         grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         prediction = model.predict(grid, name)
         maps.surface(prediction, *sides, name=name, value=value, ax=ax)
         maps.on_map(ax, prediction, new, old)
         if inducing:
-            marks.crosses(ax, model.inducing_points)
+            marks.crosses(ax, points)
     if legend and new is not None and old is not None:
         style.legend_above(ax, ("past ground" if old.y is None else "past data", "new data"))
     return ax
@@ -139,10 +145,28 @@ def _width(model: Model) -> int:
     return width
 
 
-def _spanned(model: Model, seen: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
+def _clocked(x: Any, axes: Sequence[Axis]) -> np.ndarray:
+    """Inputs as the picture shows them; a single column of times as its clocks do."""
+    if len(axes) != 1 or not axes[0].is_time:
+        return np.asarray(x)
+    is_number = isinstance(x, np.ndarray) and x.dtype.kind == "f"
+    numbers = x[:, 0] if is_number else read_inputs(x, tuple(axes), "the picture")[0][:, 0]
+    return axes[0].on_clock(numbers)[:, None]
+
+
+def _on_clock(part: Any, axes: Sequence[Axis]) -> Any:
+    """Observations, or the ends of a stretch, with their inputs as the picture shows them."""
+    is_pair = isinstance(part, tuple | list) and len(part) == 2
+    if not is_pair or len(axes) != 1 or not axes[0].is_time:
+        return part
+    if np.ndim(part[0]) == 0:
+        return tuple(_clocked(list(part), axes)[:, 0])
+    return _clocked(part[0], axes)[:, 0], part[1]
+
+
+def _spanned(seen: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
     """For each input, evenly spaced values over all that is to be shown and a little more."""
-    times = [part.astype("datetime64[us]") for part in seen if part.dtype.kind == "M"]
-    shown = np.concatenate(times or [*model.inducing_points, *seen])
+    shown = np.concatenate(seen)
     low, reach = shown.min(axis=0), np.ptp(shown, axis=0)
     share = np.linspace(-0.02, 1.02, count)
     return [a + share * b for a, b in zip(low, reach, strict=True)]
