@@ -29,7 +29,7 @@ inputs = "time"
 [model]
 latents = 1
 inducing = { kind = "Adaptive", budget = 24 }
-learning = { rounds = 1, evaluations = 5, every = 200 }
+learning = { rounds = 1 }
 
 [stream]
 batch = 25
