@@ -228,7 +228,7 @@ def test_dots_of_classes_lie_in_their_shares(ax):
     np.testing.assert_array_equal(np.sum(height[:, None] > tops, axis=1), y)
     # the legend of the classes is still there beside that of past and new
     legends = [child for child in ax.get_children() if type(child).__name__ == "Legend"]
-    assert len(legends) == 2
+    assert [legend.get_clip_box() for legend in legends] == [None, None]  # in the layout
 
 
 def test_a_model_of_times_is_drawn_over_those_of_its_data(ax):
@@ -260,6 +260,12 @@ def test_several_channels_share_a_figure(mixed):
     assert len(plt.get_fignums()) == 1
     rows = [line for line in axes[0].lines if line.get_marker() == "|"]
     assert len(rows) == 2  # a row of inducing points a latent
+
+
+def test_one_legend_is_enough_for_all(mixed):
+    both = {"load": (X, WAVE), "humidity": (X, 9 + WAVE)}
+    axes = mixed[0].plot(x=AT, data=both, past=both)
+    assert [each.get_legend() is None for each in axes] == [False, True]
 
 
 def test_several_channels_on_given_axes(mixed, unchecked):

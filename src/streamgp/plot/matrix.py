@@ -44,7 +44,7 @@ def retention(
         )
     ax = style.axes(ax)
     size = len(values)
-    image = ax.imshow(np.ma.masked_invalid(values), cmap="Blues", aspect="equal")
+    image = ax.imshow(values, cmap="Blues", aspect="equal")
     # Light enough at the dark end for the figures to be read.
     low, high = np.nanmin(values), np.nanmax(values)
     image.set_clim(low, low + 1.25 * max(high - low, 1e-12))

@@ -57,7 +57,7 @@ def legend_above(ax: Any, labels: tuple[str, ...]) -> None:
     )  # fmt: skip
     if earlier is not None:
         ax.add_artist(earlier)
-        earlier.set_clip_path(None)  # or layouts would leave no room for it
+        earlier.set_clip_box(None)  # or layouts would leave no room for it
 
 
 def line_styles(count: int) -> list[dict[str, Any]]:

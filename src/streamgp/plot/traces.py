@@ -150,7 +150,7 @@ def _log_scale(ax: Any) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.set_yscale("log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
 
