@@ -104,11 +104,16 @@ class ContinualGP:
         return () if self.state is None else points_of(self.state)
 
     @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What each input column is; `axis.values(points)` turns the model's numbers into times."""
+        return self._schema.axes
+
+    @property
     def hyperparameters(self) -> dict[str, Any]:
         """Kernel parameters of each latent function; weights and parameters of each channel."""
         if self.state is None:
             return {}
-        return setup.describe(self.state.model, self.channels, self._schema.axes)
+        return setup.describe(self.state.model, self.channels, self.axes)
 
     @property
     def state(self) -> State | None:
@@ -244,15 +249,9 @@ class ContinualGP:
         `x` may be an array, a list, a series or an index, of numbers or times as in `update`, or a
         frame with the input columns.
         """
-        if channel is not None and not (isinstance(channel, str) and channel in self.channels):
-            raise DataError(
-                problem(f"a channel among {list(self.channels)}", repr(channel), "Check the name.")
-            )
         if self.state is None:
             raise DataError(
                 problem("a model with data", "one without", "Call `update` before `predict`.")
             )
-        names = self.channels if channel is None else (channel,)
         predictor = Predictor(self.learner, self.state, self.channels, self._schema)
-        predictions = predictor.predict(x, names)
-        return predictions[names[0]] if len(names) == 1 else predictions
+        return predictor.predict(x, channel)

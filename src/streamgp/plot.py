@@ -16,7 +16,7 @@ def channel(
     *,
     x: Any = None,
     data: tuple[Any, Any] | None = None,
-    new_from: float | None = None,
+    new_from: Any = None,
     level: float = 0.95,
     ax: Any = None,
 ) -> Any:
@@ -38,15 +38,15 @@ def channel(
 
     ax = plt.gca() if ax is None else ax
     name = model.channels[0] if name is None else name
-    grid = _grid(model) if x is None else np.asarray(x, float)
-    prediction = model.predict(grid, name)
+    prediction = model.predict(_grid(model) if x is None else x, name)
+    grid = prediction.x
     if isinstance(prediction.likelihood, Categorical):
-        for index, p in enumerate(prediction.probabilities.T):
-            ax.plot(grid, p, label=f"class {index}")
+        for label, p in zip(prediction.classes, prediction.probabilities.T, strict=True):
+            ax.plot(grid, p, label=label if isinstance(label, str) else f"class {label}")
     else:
         low, high = prediction.interval(level)
         old = np.ones(len(grid), bool) if new_from is None else grid <= new_from
-        for rows, color in ((old, _OLD), (~old, _NEW)):
+        for rows, color in [(r, color) for r, color in ((old, _OLD), (~old, _NEW)) if r.any()]:
             ax.fill_between(grid[rows], low[rows], high[rows], color=color, alpha=0.2, lw=0)
             ax.plot(grid[rows], prediction.mean[rows], color=color, lw=1.5)
     if data is not None:
@@ -55,8 +55,9 @@ def channel(
         ax.axvline(new_from, color="hotpink", lw=1)
     for q, points in enumerate(model.inducing_points):
         height = -0.03 - 0.025 * q  # below the axis, a row a latent function
+        places = _on_axis(model, points[:, 0])
         ax.plot(
-            points[:, 0], np.full(len(points), height), "x", color=_INDUCING, ms=3, mew=0.8,
+            places, np.full(len(points), height), "x", color=_INDUCING, ms=3, mew=0.8,
             transform=ax.get_xaxis_transform(), clip_on=False,
         )  # fmt: skip
     ax.tick_params(axis="x", pad=6 + 4 * len(model.inducing_points))
@@ -68,10 +69,15 @@ def channel(
 def _grid(model: ContinualGP) -> np.ndarray:
     points = np.concatenate(model.inducing_points)[:, 0]
     reach = 0.02 * np.ptp(points)
-    return np.linspace(points.min() - reach, points.max() + reach, 400)
+    return _on_axis(model, np.linspace(points.min() - reach, points.max() + reach, 400))
 
 
-def _dots(ax: Any, x: np.ndarray, y: np.ndarray, new_from: float | None) -> None:
+def _on_axis(model: ContinualGP, numbers: np.ndarray) -> np.ndarray:
+    """The model's numbers as times, where its inputs are times."""
+    return model.axes[0].values(numbers)
+
+
+def _dots(ax: Any, x: np.ndarray, y: np.ndarray, new_from: Any) -> None:
     old = np.ones(len(x), bool) if new_from is None else x <= new_from
     ax.plot(x[old], y[old], ".", color=_OLD, ms=3, alpha=0.5)
     ax.plot(x[~old], y[~old], ".", color=_NEW, ms=3, alpha=0.7)
