@@ -110,7 +110,7 @@ class ContinualGP:
     @property
     def input_names(self) -> tuple[str, ...]:
         """The names of the input columns, as they first came."""
-        return input_names(self.schema.axes)
+        return input_names(self.axes)
 
     @property
     def observations(self) -> dict[str, int]:
@@ -123,11 +123,16 @@ class ContinualGP:
         return () if self.state is None else points_of(self.state)
 
     @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What each input column is; `axis.values(points)` turns the model's numbers into times."""
+        return self._schema.axes
+
+    @property
     def hyperparameters(self) -> dict[str, Any]:
         """Kernel parameters of each latent function; weights and parameters of each channel."""
         if self.state is None:
             return {}
-        return setup.describe(self.state.model, self.channels, self.schema.axes)
+        return setup.describe(self.state.model, self.channels, self.axes)
 
     @property
     def state(self) -> State | None:
@@ -169,7 +174,7 @@ class ContinualGP:
         model is as it was.
         """
         layout = Layout(inputs, channel, value)
-        intake = gather(data, y, layout, self._setup.channels, self.schema)
+        intake = gather(data, y, layout, self._setup.channels, self._schema)
         return self._keep(self._updater.update(self._aware(intake), intake.rows), intake)
 
     @double_precision
@@ -199,7 +204,7 @@ class ContinualGP:
             (200,)
         """
         layout = Layout(inputs, channel, value)
-        intake = gather_in_order(x, y, layout, self._setup.channels, self.schema)
+        intake = gather_in_order(x, y, layout, self._setup.channels, self._schema)
         start, rows = self._aware(intake), intake.rows
         with progress_bar(rows.size, "samples", shown=progress) as advance:
             return self._keep(Streamer(self._updater).stream(start, rows, advance), intake)
@@ -245,7 +250,7 @@ class ContinualGP:
         return report
 
     @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         """The form of the data so far: what the inputs are, and the labels of channels."""
         schema = self._progress.schema
         if schema.axes or self.state is None:
@@ -263,18 +268,12 @@ class ContinualGP:
         `x` may be an array, a list, a series or an index, of numbers or times as in `update`, or a
         frame with the input columns.
         """
-        if channel is not None and not (isinstance(channel, str) and channel in self.channels):
-            raise DataError(
-                problem(f"a channel among {list(self.channels)}", repr(channel), "Check the name.")
-            )
         if self.state is None:
             raise DataError(
                 problem("a model with data", "one without", "Call `update` before `predict`.")
             )
-        names = self.channels if channel is None else (channel,)
-        predictor = Predictor(self.learner, self.state, self.channels, self.schema)
-        predictions = predictor.predict(x, names)
-        return predictions[names[0]] if len(names) == 1 else predictions
+        predictor = Predictor(self.learner, self.state, self.channels, self._schema)
+        return predictor.predict(x, channel)
 
     def plot(self, channel: str | None = None, **options: Any) -> Any:
         """Draw a channel over one or two inputs; needs matplotlib, and returns the axes.

@@ -68,10 +68,17 @@ class Predictor:
     channels: tuple[str, ...]
     schema: Schema
 
-    def predict(self, x: Any, names: Sequence[str]) -> Predictions:
-        """Those channels at `x`."""
+    def predict(self, x: Any, channel: str | None) -> Prediction | Predictions:
+        """That channel at `x`, or all of them."""
+        if channel is not None and not (isinstance(channel, str) and channel in self.channels):
+            raise DataError(
+                problem(f"a channel among {list(self.channels)}", repr(channel), "Check the name.")
+            )
+        names = self.channels if channel is None else (channel,)
         numbers, inputs, _ = read_inputs(x, self.schema.axes, "the prediction")
         parts = {name: self._prediction(numbers, inputs, name) for name in names}
+        if len(names) == 1:
+            return parts[names[0]]
         return Predictions(parts, lambda key, count: self._draw(numbers, names, key, count))
 
     def _prediction(self, x: Float[np.ndarray, "N P"], inputs: Inputs, name: str) -> Prediction:

@@ -208,8 +208,8 @@ def test_microseconds_survive():
     plain = single()
     plain.update(np.arange(8.0), Y)
     np.testing.assert_allclose(between, plain.predict(np.arange(8.0)).mean, atol=1e-4)
-    axis = model._progress.schema.axes[0]
-    np.testing.assert_array_equal(axis.times((times - np.datetime64("2024-06-01")) / DAY), times)
+    axis = model.axes[0]
+    np.testing.assert_array_equal(axis.values((times - np.datetime64("2024-06-01")) / DAY), times)
 
 
 DAY = np.timedelta64(1, "D")
@@ -286,6 +286,16 @@ def test_labels_come_back(weather):
     np.testing.assert_allclose(alarm.probabilities[:, 1], alarm.mean)
     with pytest.raises(sgp.DataError, match="classes"):
         _ = weather.predict(X, "wind").label
+
+
+def test_joint_draws_have_labels(weather):
+    """Also beside channels with fewer latent parameters."""
+    draws = weather.predict(X).sample(7)
+    assert {name: values.shape for name, values in draws.items()} == dict.fromkeys(
+        ("wind", "sky", "alarm"), (7, 8)
+    )
+    assert set(np.unique(draws["sky"])) <= set(SKY)
+    assert set(np.unique(draws["alarm"])) <= {"no", "yes"}
 
 
 @pytest.mark.parametrize(
@@ -481,3 +491,21 @@ def test_neither_pandas_nor_polars_is_loaded():
         "assert not {'pandas', 'polars'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_pictures_over_times():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    from streamgp import plot
+
+    for zone in (None, BERLIN):
+        times = DATES if zone is None else DATES.tz_localize("UTC").tz_convert(zone)
+        model = single()
+        model.update(times, Y)
+        ax = plot.channel(model, data=(times, Y), new_from=times[4], ax=plt.figure().gca())
+        low, high = matplotlib.dates.num2date(ax.get_xlim())
+        assert low.date() <= dt.date(2024, 3, 30)
+        assert dt.date(2024, 3, 31) <= high.date() <= dt.date(2024, 4, 1)
+        plt.close("all")

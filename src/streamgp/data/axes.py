@@ -5,8 +5,10 @@ zone): close to it, a float resolves far less than a nanosecond.
 """
 
 import dataclasses
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from jaxtyping import Float
@@ -55,26 +57,25 @@ class Axis:
         start = np.datetime64(self.day, "D").astype(column.values.dtype)
         return (column.values - start).astype(np.int64) / (_DAY * _TICKS[unit])
 
-    def times(self, numbers: Float[np.ndarray, " N"]) -> np.ndarray:
-        """Back from numbers of days: datetime64, in UTC if there is a zone."""
-        microseconds = np.round(np.asarray(numbers) * _DAY * _TICKS["us"]).astype("m8[us]")
-        return np.datetime64(self.day, "D") + microseconds
-
-    def on_clock(self, numbers: Float[np.ndarray, " N"]) -> np.ndarray:
-        """Numbers as a picture shows them: times as the clocks of their zone do, without a zone."""
+    def values(self, numbers: Float[np.ndarray, " N"]) -> np.ndarray:
+        """Back from the model's numbers: times to the microsecond, in their zone."""
         if not self.is_time:
             return numbers
-        times = zoned(Column("time", self.times(numbers), np.zeros(len(numbers), bool), self.zone))
+        microseconds = np.round(numbers * _DAY * _TICKS["us"]).astype("m8[us]")
+        times = np.datetime64(self.day, "D") + microseconds
+        return zoned(Column("time", times, np.isnat(times), zone=self.zone))
+
+    def on_clock(self, numbers: Float[np.ndarray, " N"]) -> np.ndarray:
+        """As `values`, for pictures: times as the clocks of their zone show them, without it."""
+        values = self.values(numbers)
         if self.zone is None:
-            return times
-        return np.asarray([time.replace(tzinfo=None) for time in times], "M8[us]")
+            return values
+        return np.asarray([time.replace(tzinfo=None) for time in values], "M8[us]")
 
     def off_clock(self, shown: np.ndarray) -> np.ndarray:
-        """The inverse: what `predict` takes."""
+        """Back from a picture: what `predict` takes."""
         if self.zone is None:
             return shown
-        from zoneinfo import ZoneInfo
-
         zone, plain = ZoneInfo(self.zone), shown.astype("M8[us]").astype(object)
         times = np.empty(len(plain), object)
         times[:] = [time.replace(tzinfo=zone) for time in plain]
@@ -135,9 +136,6 @@ def zoned(column: Column) -> np.ndarray:
     """The values, with times in their zone: as Python's datetimes, since NumPy knows no zones."""
     if column.zone is None:
         return column.values
-    import datetime
-    from zoneinfo import ZoneInfo
-
     zone, plain = ZoneInfo(column.zone), column.values.astype("M8[us]").astype(object)
     times = np.empty(len(plain), object)
     times[:] = [time.replace(tzinfo=datetime.UTC).astimezone(zone) for time in plain]

@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from streamgp.data.axes import Axis, Schema
+from streamgp.data.axes import Axis
 from streamgp.errors import DataError, problem
 from streamgp.plot import bands, maps, marks, style
 from streamgp.reading import read_inputs
@@ -24,7 +24,7 @@ class Model(Protocol):
     def inducing_points(self) -> tuple[np.ndarray, ...]: ...
 
     @property
-    def schema(self) -> Schema: ...
+    def axes(self) -> tuple[Axis, ...]: ...
 
     def predict(self, x: Any, channel: str | None = None) -> Any: ...
 
@@ -60,7 +60,7 @@ def channel(
     Returns:
         The axes.
     """
-    width, axes = _width(model), model.schema.axes
+    width, axes = _width(model), model.axes
     given = ((_on_clock(part, axes), what) for part, what in ((data, "data"), (past, "past")))
     new, old = (marks.observed(part, width, what) for part, what in given)
     points = tuple(_clocked(of_latent, axes) for of_latent in model.inducing_points)

@@ -1,0 +1,198 @@
+"""What a prediction can be asked, for every family; draws of functions; few compilations."""
+
+import equinox as eqx
+import jax
+import numpy as np
+import paramax
+import pytest
+from scipy import stats
+
+import streamgp as sgp
+from streamgp import prediction as prediction_module
+from streamgp import quantiles
+
+X = np.linspace(0, 6, 9)
+# The contract suite asks every family for everything; these are one of each form.
+FAMILIES = {
+    "gaussian": sgp.Gaussian(),
+    "poisson": sgp.Poisson(),
+    "bernoulli": sgp.Bernoulli(),
+    "categorical": sgp.Categorical(4),
+    "ordinal": sgp.Ordinal(4),
+}
+
+
+def ready(likelihood):
+    return paramax.unwrap(likelihood.start(np.zeros(0)))
+
+
+def prediction_of(likelihood, rows=5, spread=0.3, centre=0.0):
+    rng = np.random.default_rng(0)
+    j = likelihood.latents
+    mean = centre + rng.normal(size=(rows, j))
+    return sgp.Prediction(ready(likelihood), mean, np.tile(spread**2 * np.eye(j), (rows, 1, 1)))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_makes_a_frame(family):
+    prediction = prediction_of(FAMILIES[family])
+    frame = prediction.to_frame(0.8)
+    if family in ("bernoulli", "categorical", "ordinal"):
+        np.testing.assert_allclose(frame.iloc[:, :-1].sum(axis=1), 1.0)
+        best = frame.iloc[:, :-1].to_numpy().argmax(axis=1)
+        np.testing.assert_array_equal(frame["label"], best)
+        return
+    assert list(frame.columns) == ["mean", "std", "lower", "upper"]
+    lower, upper = prediction.interval(0.8)
+    np.testing.assert_array_equal(frame["lower"], lower)
+    np.testing.assert_array_equal(frame["upper"], upper)
+    np.testing.assert_array_equal(prediction.to_frame(0.8, backend="polars")["mean"], frame["mean"])
+
+
+def test_no_rows_at_all():
+    empty = prediction_of(sgp.Poisson(), rows=0)
+    assert empty.mean.shape == (0,)
+    assert empty.quantile(0.3).shape == (0,)
+    assert len(empty.to_frame()) == 0
+    assert empty.log_density([]).shape == (0,)
+
+
+def test_a_frame_of_an_unknown_library():
+    with pytest.raises(sgp.ConfigurationError, match="'pandas' or 'polars'"):
+        prediction_of(sgp.Gaussian()).to_frame(backend="excel")
+
+
+# -- quantiles -----------------------------------------------------------------------------------
+
+
+def poisson_cdf(y, mean, deviation):
+    """P(Y ≤ y) for log rates N(mean, deviation²), by a sum over a hundred thousand of them."""
+    f = mean + deviation * np.linspace(-9, 9, 100_001)
+    weights = stats.norm.pdf(np.linspace(-9, 9, 100_001))
+    return np.sum(weights * stats.poisson.cdf(y, np.exp(f))) / np.sum(weights)
+
+
+@pytest.mark.parametrize("level", [1e-4, 0.025, 0.975])
+def test_quantiles_of_counts_are_exact(level):
+    """Also where the nodes have to be many, and where counts are too large to be added up."""
+    rows = [(0.0, 0.1), (3.0, 1.0), (4.0, 1.4), (9.0, 0.01), (9.0, 1.0)]
+    mean, deviation = np.array(rows).T
+    prediction = sgp.Prediction(sgp.Poisson(), mean[:, None], deviation[:, None, None] ** 2)
+    found = prediction.quantile(level)
+    np.testing.assert_array_equal(found, np.floor(found))
+    assert (found[:3] < 1024).all()
+    assert (found[3:] > 100).all()
+    # In the last, components are narrower than the finest nodes are apart.
+    slack = min(level, 1 - level) * np.array([1e-6, 1e-6, 1e-6, 1e-6, 0.05])
+    for (m, s), quantile, more in zip(rows, found, slack, strict=True):
+        assert poisson_cdf(quantile, m, s) >= level - more
+        assert poisson_cdf(quantile - 1, m, s) <= level + more
+
+
+@pytest.mark.parametrize("likelihood", [sgp.Gamma(), sgp.StudentT(), sgp.HeteroscedasticGaussian()])
+def test_intervals_are_levels_of_the_distribution_function(likelihood):
+    prediction = prediction_of(likelihood, spread=0.8)
+    cdf = jax.vmap(prediction.likelihood.predictive_cdf)
+    for end, level in zip(prediction.interval(0.9), (0.05, 0.95), strict=True):
+        below = cdf(end, prediction._mean, prediction._covariance)
+        np.testing.assert_allclose(below, level, atol=1e-7)
+
+
+def test_one_trace_a_bucket(monkeypatch):
+    """A hundred sizes, and all that can be asked: a compilation for each padded size."""
+    traced = []
+
+    def counted(name, function):
+        def wrapped(likelihood, mean, *rest):
+            traced.append((name, len(mean)))
+            return function(likelihood, mean, *rest)
+
+        return eqx.filter_jit(wrapped)
+
+    plain = {
+        "moments": (prediction_module, quantiles.moments),
+        "_log_density": (prediction_module, prediction_module._log_density),
+        "_added_up": (quantiles, quantiles._added_up),
+    }
+    for name, (module, function) in plain.items():
+        monkeypatch.setattr(module, name, counted(name, function.__wrapped__))
+    for rows in range(1, 300, 3):
+        prediction = prediction_of(sgp.Poisson(), rows)
+        assert len(prediction.interval()[0]) == len(prediction.mean) == rows
+        assert len(prediction.log_density(np.ones(rows))) == rows
+    assert len(traced) == len(set(traced))
+    assert {size for name, size in traced if name == "_added_up"} <= {8, 128}
+    assert {size for name, size in traced if name == "moments"} == {8, 128, 256, 512}
+
+
+def test_many_rows_are_the_rows_one_by_one():
+    """Over the border of a chunk."""
+    many = prediction_of(sgp.LogNormal(), rows=2500)
+    rows = [0, 1023, 1024, 2047, 2048, 2499]
+    few = sgp.Prediction(many.likelihood, many._mean[rows], many._covariance[rows])
+    for ask in (
+        lambda p: p.mean,
+        lambda p: p.std,
+        lambda p: p.quantile(0.3),
+        lambda p: p.log_density(1.0),
+    ):
+        np.testing.assert_allclose(ask(many)[rows], ask(few), rtol=1e-9)
+
+
+# -- draws ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with jax.enable_x64(True):
+        model = sgp.ContinualGP(
+            {"a": sgp.Gaussian(noise=0.01), "b": sgp.Gaussian(noise=0.01)},
+            latents=[sgp.RBF(1.0)],
+            mixing={"a": [[1.0]], "b": [[-2.0]]},
+            inducing=sgp.Fixed(X),
+            learning=None,
+        )
+        model.update({"a": (X[:3], np.sin(X[:3]))})
+        return model
+
+
+def test_joint_draws_are_functions(pair):
+    """Neighbours agree within a draw, draws do not; each input has the marginal distribution."""
+    grid = np.linspace(2, 9, 60)
+    prediction = pair.predict(grid, "a")
+    draws = prediction.sample(4000, joint=True)
+    assert draws.shape == (4000, 60)
+    step = np.diff(draws[:, -10:], axis=1)
+    assert np.std(step) < 0.25 * np.std(draws[:, -10:])
+    independent = np.diff(prediction.sample(200)[:, -10:], axis=1)
+    assert np.std(independent) > 1.2 * np.std(draws[:, -10:])
+    np.testing.assert_allclose(draws.mean(axis=0), prediction.mean, atol=0.08)
+    np.testing.assert_allclose(draws.std(axis=0), prediction.std, rtol=0.08, atol=0.01)
+    np.testing.assert_array_equal(draws[:5], prediction.sample(4000, joint=True)[:5])
+
+
+def test_joint_draws_agree_across_channels(pair):
+    """b = −2·a, both far from the data: only draws that are joint show it."""
+    predictions = pair.predict(np.array([20.0, 21.0]))
+    assert isinstance(predictions, sgp.Predictions)
+    joint, apart = predictions.sample(500), predictions.sample(500, joint=False)
+    about = {name: predictions[name].mean for name in "ab"}
+
+    def correlation(draws):
+        return np.corrcoef(*[draws[name][:, 0] - about[name][0] for name in "ab"])[0, 1]
+
+    assert correlation(joint) < -0.99
+    assert abs(correlation(apart)) < 0.2
+
+
+def test_frames_of_several_channels(pair):
+    frame = pair.predict(X).to_frame()
+    assert list(frame.columns[:3]) == ["x", "a_mean", "a_std"]
+    np.testing.assert_array_equal(frame["b_upper"], pair.predict(X, "b").interval()[1])
+
+
+def test_joint_draws_have_a_limit(pair):
+    with pytest.raises(sgp.DataError, match=r"at most 4096 inputs.*; got 5000\. .*fewer"):
+        pair.predict(np.linspace(0, 1, 5000), "a").sample(joint=True)
+    with pytest.raises(sgp.DataError, match="made by a model"):
+        prediction_of(sgp.Gaussian()).sample(joint=True)
