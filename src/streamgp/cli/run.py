@@ -22,8 +22,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import streamgp as sgp
 from streamgp.cli import tables
-from streamgp.cli.config import Config
-from streamgp.errors import ConfigurationError, problem
+from streamgp.cli.config import Config, Data
+from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.likelihoods import class_count
 from streamgp.report import UpdateReport
 
@@ -90,8 +90,9 @@ class Run:
     def take(self, frame: pd.DataFrame) -> UpdateReport:
         """Predict the rows, then learn them."""
         data = self.config.data
-        long = _long(frame, self.config)
-        made = None if self.predictions is None else _predicted(self.model, long, data.columns)
+        made = None
+        if self.predictions is not None:
+            made = _predicted(self.model, _long(frame, data), data.columns)
         learn = self.model.update_many if self.config.stream.samples else self.model.update
         report = learn(frame, inputs=data.inputs, channel=data.channel, value=data.value)
         if self.predictions is not None and made is not None:
@@ -193,9 +194,14 @@ def _bar(console: Console, done: int) -> Iterator[Any]:
 # -- predictions of rows ------------------------------------------------------------------------
 
 
-def _long(frame: pd.DataFrame, config: Config) -> pd.DataFrame:
+def _long(frame: pd.DataFrame, data: Data) -> pd.DataFrame:
     """One observation a row: inputs, channel, observed; missing ones left out."""
-    data = config.data
+    named = [*data.columns, *(name for name in (data.channel, data.value) if name is not None)]
+    missing = [name for name in named if name not in frame]
+    if missing:
+        raise DataError(
+            problem(f"the columns {named}", f"a table without {missing}", "Check [data].")
+        )
     if data.channel is not None:
         names = {data.channel: "channel", data.value: "observed"}
         long = frame.rename(columns=names)[[*data.columns, "channel", "observed"]]
