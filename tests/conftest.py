@@ -25,6 +25,14 @@ def unchecked(monkeypatch):
     monkeypatch.setattr(config, "jaxtyping_disable", True)
 
 
+@pytest.fixture
+def lightly_compiled():
+    """For tests that meet many shapes and compute little in each."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(autouse=True)
 def _double_precision():
     with jax.enable_x64(True):

@@ -42,7 +42,8 @@ class ScaledKernel(Kernel):
 
     def started(self, spread: np.ndarray, variance: Parameter) -> "ScaledKernel":
         """With every parameter that was left out filled in, for inputs of that spread."""
-        short = Positive(_SHORT_START * spread, centre=spread)
+        usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
+        short = Positive(_SHORT_START * usual, centre=usual)
         filled = (positive(self.lengthscale, short), positive(self.variance, variance))
         return eqx.tree_at(lambda k: (k.lengthscale, k.variance), self, filled, is_leaf=_is_none)
 

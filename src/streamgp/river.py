@@ -5,7 +5,7 @@ that appear later are ignored, and a feature that is absent (or None, or NaN) ta
 """
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ try:
     from river import base, proba, stats
 except ImportError as error:
     raise ImportError("streamgp.river needs river: pip install 'streamgp[river]'") from error
+
+_ENOUGH = 32  # samples to start from
 
 Sample = Mapping[Hashable, Any]
 
@@ -109,7 +111,7 @@ class ContinualGPRegressor(_Estimator, base.MiniBatchRegressor):
     ):
         super().__init__(kernel, tolerance, budget, learning, forgetting, seed)
         self.likelihood = likelihood
-        self._model: ContinualGP | None = None
+        self._stream = _Stream()
 
     def learn_one(self, x: Sample, y: float) -> None:
         self._learn([x], [y])
@@ -120,9 +122,10 @@ class ContinualGPRegressor(_Estimator, base.MiniBatchRegressor):
 
     def predict_one(self, x: Sample, with_dist: bool = False) -> Any:
         """The expected target, or with `with_dist` a normal of its mean and variance."""
-        if self._model is None:
+        model = self._stream.model
+        if model is None:
             return proba.Gaussian._from_state(n=1, m=0.0, var=1.0, ddof=0) if with_dist else 0.0
-        prediction = self._model.predict(self._inputs([x], learn=False))
+        prediction = model.predict(self._inputs([x], learn=False))
         mean = float(prediction.mean[0])
         if not with_dist:
             return mean
@@ -132,19 +135,17 @@ class ContinualGPRegressor(_Estimator, base.MiniBatchRegressor):
         """A series of expected targets."""
         import pandas as pd
 
-        means = np.zeros(len(X))
-        if self._model is not None and len(X):
-            x = self._inputs(X.to_dict(orient="records"), learn=False)
-            means = self._model.predict(x).mean
+        means, model = np.zeros(len(X)), self._stream.model
+        if model is not None and len(X):
+            means = model.predict(self._inputs(X.to_dict(orient="records"), learn=False)).mean
         return pd.Series(means, index=X.index)
 
     def _learn(self, samples: list[Sample], y: list[float]) -> None:
         x = self._inputs(samples, learn=True)
         if not x.size:  # nothing to go by yet
             return
-        if self._model is None:
-            self._model = self._build(Gaussian() if self.likelihood is None else self.likelihood)
-        _update(self._model, x, np.asarray(y, float))
+        likelihood = Gaussian() if self.likelihood is None else self.likelihood
+        self._stream.learn(lambda: self._build(likelihood), x, np.asarray(y, float))
 
 
 class ContinualGPClassifier(_Estimator, base.MiniBatchClassifier):
@@ -182,7 +183,7 @@ class ContinualGPClassifier(_Estimator, base.MiniBatchClassifier):
     ):
         super().__init__(kernel, tolerance, budget, learning, forgetting, seed)
         self._classes: dict[Hashable, int] = {}  # by order of appearance
-        self._questions: list[ContinualGP] = []
+        self._questions: list[_Stream] = []
 
     @property
     def _multiclass(self) -> bool:
@@ -211,34 +212,68 @@ class ContinualGPClassifier(_Estimator, base.MiniBatchClassifier):
 
     def _learn(self, samples: list[Sample], labels: list[Hashable]) -> None:
         x = self._inputs(samples, learn=True)
-        index = np.array([self._classes.setdefault(y, len(self._classes)) for y in labels], int)
         if not x.size:  # nothing to go by yet
             return
+        index = np.array([self._classes.setdefault(y, len(self._classes)) for y in labels])
         for q in range(max(len(self._classes) - 1, 1)):
             asked = index >= q
             if q == len(self._questions):  # first asked when a later class appears
                 asked &= (np.arange(len(index)) >= np.argmax(index > q)) | (q == 0)
-                self._questions.append(self._build(Bernoulli()))
-            if asked.any():
-                _update(self._questions[q], x[asked], (index[asked] == q).astype(float))
+                self._questions.append(_Stream())
+            answers = (index[asked] == q).astype(float)
+            self._questions[q].learn(lambda: self._build(Bernoulli()), x[asked], answers)
 
     def _probabilities(self, samples: list[Sample]) -> Float[np.ndarray, "N K"]:
         """What the questions before leave over, times the answer to its own."""
-        columns, left = [], np.ones(len(samples))
-        x = self._inputs(samples, learn=False)
-        for q in range(len(self._classes) - 1 if len(samples) else 0):
-            yes = np.clip(self._questions[q].predict(x).mean, 0.0, 1.0) if x.size else 0.5
+        x, left, columns = self._inputs(samples, learn=False), np.ones(len(samples)), []
+        for question in self._questions[: len(self._classes) - 1]:
+            assert question.model is not None
+            yes = np.clip(question.model.predict(x).mean, 0.0, 1.0)
             columns.append(left * yes)
             left = left * (1.0 - yes)
-        return np.stack([*columns, left], axis=-1) if self._classes else left[:, None][:, :0]
+        return np.stack([*columns, left], axis=-1)[:, : len(self._classes)]
 
 
-def _update(model: ContinualGP, x: np.ndarray, y: np.ndarray) -> None:
-    """The rows in order; one row alone needs no scan."""
-    if len(y) == 1:
-        model.update(x, y)
-    elif len(y):
-        model.update_many(x, y)
+class _Stream:
+    """A model of samples that come in order, from the first one on.
+
+    Scales cannot be read off one sample, so the first few are kept, and the model is started
+    again from all of them each time they have doubled.
+    """
+
+    def __init__(self) -> None:
+        self.model: ContinualGP | None = None
+        self._first: list[tuple[np.ndarray, float]] | None = []
+
+    def learn(
+        self,
+        build: Callable[[], ContinualGP],
+        x: Float[np.ndarray, "N P"],
+        y: Float[np.ndarray, " N"],
+    ) -> None:
+        """Fold the rows in, one after the other."""
+        done = 0
+        while self._first is not None and done < len(y):
+            self._start(build, self._first, x[done], float(y[done]))
+            done += 1
+        if len(y) > done:
+            assert self.model is not None
+            one = len(y) - done == 1  # which alone needs no scan
+            (self.model.update if one else self.model.update_many)(x[done:], y[done:])
+
+    def _start(
+        self,
+        build: Callable[[], ContinualGP],
+        first: list[tuple[np.ndarray, float]],
+        x: Float[np.ndarray, " P"],
+        y: float,
+    ) -> None:
+        rows = [*first, (x, y)]
+        again = len(rows) & len(first) == 0  # a power of two
+        model = build() if again or self.model is None else self.model
+        taken = rows if again else rows[-1:]
+        model.update(np.stack([row for row, _ in taken]), [value for _, value in taken])
+        self.model, self._first = model, rows if len(rows) < _ENOUGH else None
 
 
 def _number(name: Hashable, value: Any) -> float | None:
