@@ -78,7 +78,7 @@ class _Estimator(BaseEstimator):
             seed=int(check_random_state(self.random_state).randint(2**31)),
         )
 
-    def _inputs(self, X: Any) -> Float[np.ndarray, "N P"]:  # noqa: N803 (scikit-learn's name)
+    def _inputs(self, X: Any) -> Float[np.ndarray, "N P"]:
         check_is_fitted(self, "model_")
         return validate_data(self, X, reset=False, dtype=float)
 
@@ -132,7 +132,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, _Estimator):
         )
         self.likelihood = likelihood
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from these rows alone; y is (N,), or (N, D) with NaN where nothing was seen."""
         X, y = self._checked(X, y, reset=True)
         model = self._build(self._channels(y))
@@ -140,7 +140,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, _Estimator):
         self.model_, self._flat = model, y.ndim == 1
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from further rows."""
         if not hasattr(self, "model_"):
             return self.fit(X, y)
@@ -159,7 +159,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, _Estimator):
 
     def predict(
         self,
-        X: Any,  # noqa: N803
+        X: Any,
         return_std: bool = False,
         return_cov: bool = False,
     ) -> Any:
@@ -182,7 +182,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, _Estimator):
             return mean, self._shaped([_covariance(self.model_, x, d, p) for d, p in pairs])
         return mean
 
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+    def score(self, X: Any, y: Any) -> float:
         """R² of the predictions, a mean over outputs; entries that are NaN do not count."""
         predicted, y = self.predict(X), np.asarray(y, float)
         check_consistent_length(X, y)
@@ -190,7 +190,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, _Estimator):
         seen = [(true[~np.isnan(true)], mean[~np.isnan(true)]) for true, mean in columns]
         return float(np.mean([r2_score(true, mean) for true, mean in seen]))
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:  # noqa: N803
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         of_y = {"dtype": float, "ensure_2d": False, "ensure_all_finite": "allow-nan"}
         X, y = validate_data(self, X, y, reset=reset, validate_separately=({"dtype": float}, of_y))
         check_consistent_length(X, y)
@@ -238,12 +238,12 @@ class ContinualGPClassifier(ClassifierMixin, _Estimator):
 
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from these rows alone."""
         X, y = self._checked(X, y, reset=True)
         return self._start(X, y, np.unique(y))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:  # noqa: N803
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from further rows; the first call must name all `classes` there will be."""
         first = not hasattr(self, "model_")
         if first and classes is None:
@@ -260,23 +260,23 @@ class ContinualGPClassifier(ClassifierMixin, _Estimator):
         self.model_.update(X, _encoded(y, self.classes_))
         return self
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "N K"]:  # noqa: N803
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "N K"]:
         """The probability of each class, in the order of `classes_`."""
         x = self._inputs(X)
         probabilities = self.model_.predict(x).probabilities
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
-    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+    def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
         best = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[best]
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:  # noqa: N803
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         X, y = validate_data(self, X, y, reset=reset, dtype=float)
         check_classification_targets(y)
         return X, y
 
-    def _start(self, X: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Self:  # noqa: N803
+    def _start(self, X: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Self:
         if len(classes) < 2:
             raise DataError(problem("at least two classes", "one class", "Give rows of each."))
         two = len(classes) == 2
