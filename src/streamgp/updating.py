@@ -173,6 +173,8 @@ class Updater:
     ) -> tuple[State, Work, Float[np.ndarray, " _"], bool]:
         """The state after, what it took, the rows' scores, and whether no point was wanted."""
         strategy = self.placer.strategy
+        if learn and start is None:  # one program for both
+            start = state.model
         after, info, settled = _step(self.learner, strategy, state, batch, start, learn=learn)
         info, settled = jax.device_get((info, settled))
         check(info.finite)
