@@ -16,7 +16,7 @@ import itertools
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -55,7 +55,7 @@ class Failure(NamedTuple):
     error: str
 
 
-def kinds(seed: int, names: list[str], mixtures: int) -> list[Kind]:
+def kinds(seed: int, names: Sequence[str], mixtures: int) -> list[Kind]:
     """Each family alone, then mixtures of some."""
     generator = np.random.default_rng(seed)
     several = []
@@ -162,10 +162,32 @@ def _check_predictions(
             assert np.all(low <= high), f"interval of {name}"
 
 
+class Clock:
+    """How much of a soak is done, by updates or by seconds, with a bar beside it."""
+
+    def __init__(self, updates: int | None, seconds: float | None, advance: Callable[[int], None]):
+        self.total = seconds if updates is None else updates
+        self.made, self._begin = 0, time.perf_counter()
+        self._by_time, self._advance, self._shown = updates is None, advance, 0
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._begin
+
+    def tick(self) -> None:
+        self.made += 1
+        now = int(self.seconds if self._by_time else self.made)
+        self._advance(now - self._shown)
+        self._shown = now
+
+    def is_past(self, share: float) -> bool:
+        return (self.seconds if self._by_time else self.made) >= share * self.total
+
+
 def run(
     seed: int,
     *,
-    names: list[str] | None = None,
+    names: Sequence[str] = tuple(FAMILIES),
     mixtures: int = MIXTURES,
     only: tuple[int, int] | None = None,
     updates: int | None = None,
@@ -173,33 +195,31 @@ def run(
     shown: bool = False,
 ) -> tuple[int, float, list[Failure]]:
     """Lives of one kind after the other: updates made, seconds it took, and failures."""
-    every = kinds(seed, list(FAMILIES) if names is None else names, mixtures)
-    chosen = range(len(every)) if only is None else only[:1]
-    made, failures, begin = 0, [], time.perf_counter()
+    every = kinds(seed, names, mixtures)
+    failures: list[Failure] = []
+    with progress_bar(int(updates or seconds or 0), "soak", shown=shown) as advance:
+        clock = Clock(updates, seconds, advance)
+        for kind, life in _turns(len(every), clock) if only is None else [only]:
 
-    def so_far() -> float:
-        return made if seconds is None else time.perf_counter() - begin
+            def failed(step: int, batch: Batch, at: tuple[int, int] = (kind, life)) -> None:
+                failures.append(Failure(*at, step, batch, traceback.format_exc()))
+                print(_told(seed, failures[-1], every), file=sys.stderr)
 
-    total = float(updates or 0) if seconds is None else seconds
-    with progress_bar(int(total), "soak", shown=shown) as advance:
-        shown_so_far = 0
-        for done, kind in enumerate(chosen, start=1):
-            for life in itertools.count() if only is None else only[1:]:
-
-                def failed(step: int, batch: Batch, at: tuple[int, int] = (kind, life)) -> None:
-                    failures.append(Failure(*at, step, batch, traceback.format_exc()))
-                    print(_told(seed, failures[-1], every), file=sys.stderr)
-
-                for _ in live(every[kind], (seed, kind, life), failed):
-                    made += 1
-                    advance(int(so_far()) - shown_so_far)
-                    shown_so_far = int(so_far())
-                    if so_far() >= total * done / len(chosen):
-                        break
-                if so_far() >= total * done / len(chosen):
+            for _ in live(every[kind], (seed, kind, life), failed):
+                clock.tick()
+                if only is None and clock.is_past((kind + 1) / len(every)):
                     break
-            jax.clear_caches()  # a kind's programs take some hundred megabytes
-    return made, time.perf_counter() - begin, failures
+    return clock.made, clock.seconds, failures
+
+
+def _turns(count: int, clock: Clock) -> Iterator[tuple[int, int]]:
+    """(kind, life): each kind has lives until its share of the soak is done."""
+    for kind in range(count):
+        for life in itertools.count():
+            if clock.is_past((kind + 1) / count):
+                break
+            yield kind, life
+        jax.clear_caches()  # a kind's programs take some hundred megabytes
 
 
 def _told(seed: int, failure: Failure, every: list[Kind]) -> str:
@@ -218,12 +238,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, nargs=2, metavar=("KIND", "LIFE"), help="repeat one")
     options = parser.parse_args()
-    if options.updates is None and options.seconds is None:
-        options.updates = 100_000
+    updates = 100_000 if options.seconds is None and options.updates is None else options.updates
     use_compilation_cache()
-    only = None if options.only is None else tuple(options.only)
     made, elapsed, failures = run(
-        options.seed, only=only, updates=options.updates, seconds=options.seconds, shown=True
+        options.seed,
+        only=None if options.only is None else tuple(options.only),
+        updates=updates,
+        seconds=options.seconds,
+        shown=True,
     )
     print(f"{made} updates in {elapsed:.0f} s ({made / elapsed:.1f} a second)")
     print(f"{len(failures)} lives failed" if failures else "nothing broke")
