@@ -127,16 +127,29 @@ def test_a_silent_channel_keeps_the_prior():
     assert np.sum(weights**2) > 0.3
 
 
-def test_one_trace_a_bucket_over_two_hundred_ragged_batches(monkeypatch):
-    traced = []
-
-    step = updating._step.__wrapped__
+@pytest.fixture
+def traced(monkeypatch):
+    """The shapes for which the program of an update is traced, one entry a trace."""
+    shapes, step = [], updating._step.__wrapped__
 
     def counted(learner, strategy, state, batch, start, *, learn):
-        traced.append((batch.y.shape[0], state.inducing.mask.shape[1]))  # runs once a trace
+        shapes.append((batch.y.shape[0], state.inducing.mask.shape[1], learn))
         return step(learner, strategy, state, batch, start, learn=learn)
 
     monkeypatch.setattr(updating, "_step", eqx.filter_jit(counted))
+    return shapes
+
+
+def test_one_trace_a_bucket_when_learning(traced):
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=sgp.VEM(evaluations=10))
+    for t in range(4):
+        model.update(X + t, np.sin(3 * (X + t)))  # placed anew as the kernel is learned
+        model.update(X[:2] + t, np.sin(3 * (X[:2] + t)))
+    assert len(traced) == len(set(traced))
+    assert {learn for _, _, learn in traced} == {True, False}
+
+
+def test_one_trace_a_bucket_over_two_hundred_ragged_batches(traced):
     generator = np.random.default_rng(0)
     model = sgp.ContinualGP(
         {"a": sgp.Gaussian(), "b": sgp.Gaussian()},
@@ -152,7 +165,7 @@ def test_one_trace_a_bucket_over_two_hundred_ragged_batches(monkeypatch):
         buckets.add(row_bucket(sum(len(x) for x, _ in batch.values())))
         model.update(batch)
     assert len(traced) == len(set(traced))
-    assert {rows for rows, _ in traced} == buckets
+    assert {rows for rows, _, _ in traced} == buckets
     assert len(traced) <= 6
 
 
