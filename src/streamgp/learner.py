@@ -137,9 +137,7 @@ class Learner(eqx.Module):
         chol = factorise(model, state.inducing)
         rows = features(model, state.inducing, chol, x, channel, factorised=self.factorised)
         posterior = self.condition(state)
-        covariance = joint_covariance(
-            posterior, model, state.inducing, chol, x, channel, rows
-        )
+        covariance = joint_covariance(posterior, model, state.inducing, chol, x, channel, rows)
         return marginals(posterior, rows).mean, covariance
 
     def log_predictive(self, state: State, batch: Batch) -> Float[Array, " N"]:

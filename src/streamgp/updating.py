@@ -115,7 +115,8 @@ class Updater:
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
         points, scores, batch = None, None, rows.pack()
-        if not learn and self.placer.settled(before, batch).all():
+        placed = np.any(before.inducing.mask)  # without a point, nothing is settled
+        if not learn and placed and self.placer.settled(before, batch).all():
             after, info = _step(self.learner, before, batch, start, learn=False)
             return after, np.asarray(info.log_predictive)[: rows.size], _work(info)
         for _ in range(_PLACEMENTS):

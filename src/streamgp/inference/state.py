@@ -27,7 +27,9 @@ class State(eqx.Module):
     # JAX alone would read a pickled or copied state in the precision of whoever reads it.
 
     def __getstate__(self) -> dict[str, Any]:
-        return jax.tree.map(lambda leaf: np.asarray(leaf) if eqx.is_array(leaf) else leaf, vars(self))
+        return jax.tree.map(
+            lambda leaf: np.asarray(leaf) if eqx.is_array(leaf) else leaf, vars(self)
+        )
 
     def __setstate__(self, fields: dict[str, Any]) -> None:
         with jax.enable_x64(True):
