@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn. Needs scikit-learn (`pip install streamgp[sklearn]`)."""
+"""Regression, of one output or several."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -7,83 +7,28 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_consistent_length, validate_data
 from tinygp.kernels import Kernel
 
-from streamgp.adapting import Learning, build
+from streamgp.adapting import Learning
 from streamgp.data import row_bucket
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.forgetting import Forgetting
 from streamgp.learner import Learner
-from streamgp.likelihoods import (
-    Bernoulli,
-    Categorical,
-    Gaussian,
-    HeteroscedasticGaussian,
-    Likelihood,
-    StudentT,
-)
+from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, StudentT
 from streamgp.model import ContinualGP
 from streamgp.precision import double_precision
 from streamgp.prediction import Prediction
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
-    from sklearn.metrics import r2_score
-    from sklearn.utils import check_random_state
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
-except ImportError as error:
-    raise ImportError(
-        "streamgp.sklearn needs scikit-learn 1.6 or newer: pip install 'streamgp[sklearn]'"
-    ) from error
+from streamgp.sklearn.base import Estimator
 
 _predict_joint = eqx.filter_jit(Learner.predict_joint)
 
 _AROUND_F = (Gaussian, HeteroscedasticGaussian, StudentT)  # E[y | f] is the first parameter
 
 
-class _Estimator(BaseEstimator):
-    """The settings of both estimators, untouched as scikit-learn wants it."""
-
-    model_: ContinualGP
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        latents: int | None = None,
-        tolerance: float = 1e-2,
-        budget: int = 256,
-        learning: Learning = "vem",
-        forgetting: float | Forgetting = 1.0,
-        random_state: Any = None,
-    ):
-        self.kernel = kernel
-        self.latents = latents
-        self.tolerance = tolerance
-        self.budget = budget
-        self.learning = learning
-        self.forgetting = forgetting
-        self.random_state = random_state
-
-    def _build(self, channels: dict[str, Likelihood]) -> ContinualGP:
-        return build(
-            channels,
-            kernel=self.kernel,
-            latents=self.latents,
-            tolerance=self.tolerance,
-            budget=self.budget,
-            learning=self.learning,
-            forgetting=self.forgetting,
-            seed=int(check_random_state(self.random_state).randint(2**31)),
-        )
-
-    def _inputs(self, X: Any) -> Float[np.ndarray, "N P"]:
-        check_is_fitted(self, "model_")
-        return validate_data(self, X, reset=False, dtype=float)
-
-
-class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, _Estimator):
+class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     """A Gaussian process that is fitted at once or by parts, for one output or several.
 
     Several outputs are the channels of one model and inform each other. An entry of y that is
@@ -213,89 +158,6 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, _Estimator):
         return columns[0] if self._flat else np.stack(columns, axis=-1)
 
 
-class ContinualGPClassifier(ClassifierMixin, _Estimator):
-    """A Gaussian process classifier that is fitted at once or by parts.
-
-    Two classes are a Bernoulli channel, more a categorical one with a latent parameter each.
-
-    Args:
-        kernel: of the latent functions: a kernel of streamgp or tinygp; by default an RBF.
-        latents: how many latent functions; by default one for two classes, else three.
-        tolerance: the share of prior variance that inducing points may leave open.
-        budget: the most inducing points of a latent function.
-        learning: "vem", a `VEM`, or None to leave hyperparameters where they start.
-        forgetting: below 1, what is left of the past after each `partial_fit`.
-        random_state: of the random start of more than two classes.
-
-    Example:
-        >>> import numpy as np
-        >>> from streamgp.sklearn import ContinualGPClassifier
-        >>> X = np.linspace(-2, 2, 40)[:, None]
-        >>> model = ContinualGPClassifier().fit(X, np.where(X[:, 0] > 0, "right", "left"))
-        >>> model.predict([[-1.0], [1.0]]).tolist()
-        ['left', 'right']
-    """
-
-    classes_: np.ndarray
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from these rows alone."""
-        X, y = self._checked(X, y, reset=True)
-        return self._start(X, y, np.unique(y))
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from further rows; the first call must name all `classes` there will be."""
-        first = not hasattr(self, "model_")
-        if first and classes is None:
-            raise ConfigurationError(
-                problem("all classes at the first `partial_fit`", "none", "Pass `classes=`.")
-            )
-        X, y = self._checked(X, y, reset=first)
-        if first:
-            return self._start(X, y, np.unique(classes))
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ConfigurationError(
-                problem(f"the classes {self.classes_.tolist()}", f"{classes}", "Name them once.")
-            )
-        self.model_.update(X, _encoded(y, self.classes_))
-        return self
-
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "N K"]:
-        """The probability of each class, in the order of `classes_`."""
-        x = self._inputs(X)
-        probabilities = self.model_.predict(x).probabilities
-        return probabilities / probabilities.sum(axis=1, keepdims=True)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row."""
-        best = np.argmax(self.predict_proba(X), axis=1)
-        return self.classes_[best]
-
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        X, y = validate_data(self, X, y, reset=reset, dtype=float)
-        check_classification_targets(y)
-        return X, y
-
-    def _start(self, X: np.ndarray, y: np.ndarray, classes: np.ndarray) -> Self:
-        if len(classes) < 2:
-            raise DataError(problem("at least two classes", "one class", "Give rows of each."))
-        two = len(classes) == 2
-        model = self._build({"y": Bernoulli() if two else Categorical(len(classes))})
-        model.update(X, _encoded(y, classes))
-        self.model_, self.classes_ = model, classes
-        return self
-
-
-def _encoded(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The position of each label among the sorted classes."""
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise DataError(
-            problem(f"labels among {classes.tolist()}", repr(unknown[0]), "Name it at first.")
-        )
-    return np.searchsorted(classes, y)
-
-
 def _parts(model: ContinualGP, x: np.ndarray, y: np.ndarray) -> dict[str, tuple]:
     """The rows of each output that were observed."""
     columns = zip(model.channels, y.reshape(len(y), -1).T, strict=True)
@@ -315,6 +177,7 @@ def _covariance(
                 "Use return_std.",
             )
         )
+    assert model.state is not None
     padded = np.zeros((row_bucket(len(x)), x.shape[1]))
     padded[: len(x)] = x
     rows = jnp.asarray(padded), jnp.full(len(padded), channel)

@@ -1,0 +1,84 @@
+"""What the two estimators share: their settings, and features as columns."""
+
+import math
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from tinygp.kernels import Kernel
+
+from river import base, stats
+from streamgp.adapting import Learning, build
+from streamgp.errors import DataError, problem
+from streamgp.forgetting import Forgetting
+from streamgp.likelihoods import Likelihood
+from streamgp.model import ContinualGP
+
+Sample = Mapping[Hashable, Any]
+
+
+class Estimator(base.Estimator):
+    """The settings of both estimators, and their features."""
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        tolerance: float = 1e-2,
+        budget: int = 64,
+        learning: Learning = "vem",
+        forgetting: float | Forgetting = 1.0,
+        seed: int = 0,
+    ):
+        self.kernel = kernel
+        self.tolerance = tolerance
+        self.budget = budget
+        self.learning = learning
+        self.forgetting = forgetting
+        self.seed = seed
+        self._means: dict[Hashable, stats.Mean] = {}  # of each feature, in the model's order
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"budget": 16, "learning": None}
+
+    def _build(self, likelihood: Likelihood) -> ContinualGP:
+        return build(
+            {"y": likelihood},
+            kernel=self.kernel,
+            tolerance=self.tolerance,
+            budget=self.budget,
+            learning=self.learning,
+            forgetting=self.forgetting,
+            seed=self.seed,
+        )
+
+    def _inputs(self, samples: list[Sample], *, learn: bool) -> Float[np.ndarray, "N P"]:
+        """One row a sample; `learn` lets each be counted before the next is looked at."""
+        if learn and not self._means and samples:
+            # Sorted, so that the order of a dictionary does not matter.
+            self._means = {name: stats.Mean() for name in sorted(samples[0], key=repr)}
+        rows = []
+        for sample in samples:
+            seen = {n: v for n in self._means if (v := _number(n, sample.get(n))) is not None}
+            for name in seen if learn else ():
+                self._means[name].update(seen[name])
+            rows.append([seen.get(name, mean.get()) for name, mean in self._means.items()])
+        return np.asarray(rows, float).reshape(len(rows), len(self._means))
+
+
+def _number(name: Hashable, value: Any) -> float | None:
+    """A feature's value; None where it is missing."""
+    try:
+        if isinstance(value, str):
+            raise TypeError("text")
+        number = math.nan if value is None else float(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            problem(
+                f"a number for feature {name!r}",
+                repr(value),
+                "Encode it first, as with river's `OneHotEncoder`.",
+            )
+        ) from error
+    return None if math.isnan(number) else number

@@ -1,0 +1,52 @@
+"""A model from the first sample on."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.model import ContinualGP
+
+_ENOUGH = 32  # samples to start from
+
+
+class Stream:
+    """A model of samples that come in order, from the first one on.
+
+    Scales cannot be read off one sample, so the first few are kept, and the model is started
+    again from all of them each time they have doubled.
+    """
+
+    def __init__(self) -> None:
+        self.model: ContinualGP | None = None
+        self._first: list[tuple[np.ndarray, float]] | None = []
+
+    def learn(
+        self,
+        build: Callable[[], ContinualGP],
+        x: Float[np.ndarray, "N P"],
+        y: Float[np.ndarray, " N"],
+    ) -> None:
+        """Fold the rows in, one after the other."""
+        done = 0
+        while self._first is not None and done < len(y):
+            self._start(build, self._first, x[done], float(y[done]))
+            done += 1
+        if len(y) > done:
+            assert self.model is not None
+            one = len(y) - done == 1  # which alone needs no scan
+            (self.model.update if one else self.model.update_many)(x[done:], y[done:])
+
+    def _start(
+        self,
+        build: Callable[[], ContinualGP],
+        first: list[tuple[np.ndarray, float]],
+        x: Float[np.ndarray, " P"],
+        y: float,
+    ) -> None:
+        rows = [*first, (x, y)]
+        again = len(rows) & len(first) == 0  # a power of two
+        model = build() if again or self.model is None else self.model
+        taken = rows if again else rows[-1:]
+        model.update(np.stack([row for row, _ in taken]), [value for _, value in taken])
+        self.model, self._first = model, rows if len(rows) < _ENOUGH else None

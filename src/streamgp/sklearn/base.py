@@ -1,0 +1,56 @@
+"""What the two estimators share: their settings, and how inputs are checked."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from tinygp.kernels import Kernel
+
+from streamgp.adapting import Learning, build
+from streamgp.forgetting import Forgetting
+from streamgp.likelihoods import Likelihood
+from streamgp.model import ContinualGP
+
+
+class Estimator(BaseEstimator):
+    """The settings of both estimators, untouched as scikit-learn wants it."""
+
+    model_: ContinualGP
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        latents: int | None = None,
+        tolerance: float = 1e-2,
+        budget: int = 256,
+        learning: Learning = "vem",
+        forgetting: float | Forgetting = 1.0,
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.latents = latents
+        self.tolerance = tolerance
+        self.budget = budget
+        self.learning = learning
+        self.forgetting = forgetting
+        self.random_state = random_state
+
+    def _build(self, channels: dict[str, Likelihood]) -> ContinualGP:
+        return build(
+            channels,
+            kernel=self.kernel,
+            latents=self.latents,
+            tolerance=self.tolerance,
+            budget=self.budget,
+            learning=self.learning,
+            forgetting=self.forgetting,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+        )
+
+    def _inputs(self, X: Any) -> Float[np.ndarray, "N P"]:
+        check_is_fitted(self, "model_")
+        return validate_data(self, X, reset=False, dtype=float)
