@@ -37,7 +37,7 @@ def data() -> bytes:
         state = model._setup.initial(model.learner, X[:, None], {"a": X})
         seen = {"a": 8, "b": 0}
         watches = {"a": sgp.watch.Watch(1, -0.5)}
-        model._progress = sgp.progress.Progress(seen, state, 1, 8, 6.0, watches)
+        model._progress = sgp.progress.Progress(seen, state, 1, 8, 6.0, watches=watches)
         return model.to_bytes()
 
 

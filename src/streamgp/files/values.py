@@ -187,10 +187,15 @@ def _complete(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
     """The fields, with the defaults of those that the class did not have when they were saved."""
     if not dataclasses.is_dataclass(cls):
         return fields
-    known = {field.name for field in dataclasses.fields(cls)}
-    missing = {name for name in known - set(fields) if not hasattr(cls, name)}
+    known = {field.name: field for field in dataclasses.fields(cls)}
+    defaults = {
+        name: _default(field)
+        for name, field in known.items()
+        if name not in fields and _default(field) is not dataclasses.MISSING
+    }
+    missing = set(known) - set(fields) - set(defaults)
     strict = registry.is_ours(cls) or issubclass(cls, eqx.Module)
-    extra = set(fields) - known if strict else set()
+    extra = set(fields) - set(known) if strict else set()
     if missing or extra:
         raise FileError(
             problem(
@@ -199,7 +204,12 @@ def _complete(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
                 "The class has changed since: load with the version that the file was saved with.",
             )
         )
-    return {**{name: getattr(cls, name) for name in known - set(fields)}, **fields}
+    return {**defaults, **fields}
+
+
+def _default(field: dataclasses.Field) -> Any:
+    made = field.default_factory
+    return field.default if made is dataclasses.MISSING else made()
 
 
 def _check_made(made: Any) -> None:
