@@ -73,7 +73,7 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 
 def _build(contents: Document, tensors: Tensors) -> tuple[Updater, Progress, dict[str, Any]]:
     source = Source(tensors, jax.device_put(tensors))  # all at once: one by one is slow
-    gained = {"scale": True, "notes": {}}  # parts that the first files did not have
+    gained: Document = {"scale": True, "notes": {}}  # parts that the first files did not have
     parts = gained | {name: decode(part, source) for name, part in contents.items()}
     setup = Setup(*(parts[name] for name in ("channels", "latents", "mixing", "seed", "scale")))
     setup.plain = parts["plain"]
