@@ -62,7 +62,7 @@ def test_one_input_agrees_with_tinygp(ours, theirs):
 def test_left_out_parameters_come_from_the_data_and_lengthscales_are_one_an_input():
     kernel = ready(sgp.RBF())
     assert kernel.lengthscale.shape == (2,)
-    np.testing.assert_allclose(kernel.lengthscale, 0.25 * SPREAD)
+    np.testing.assert_allclose(kernel.lengthscale, 0.25 * np.sqrt(2) * SPREAD)
     np.testing.assert_allclose(kernel.variance, 2.0)
 
 

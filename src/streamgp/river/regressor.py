@@ -31,8 +31,8 @@ class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
         >>> model = ContinualGPRegressor()
         >>> for i in range(13):
         ...     model.learn_one({"t": i / 2}, math.sin(i / 2))
-        >>> round(model.predict_one({"t": 1.25}) - math.sin(1.25), 1)
-        0.0
+        >>> abs(model.predict_one({"t": 1.25}) - math.sin(1.25)) < 0.05
+        True
         >>> model.predict_one({"t": 1.25}, with_dist=True).sigma < 0.2
         True
     """
