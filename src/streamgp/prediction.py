@@ -17,6 +17,7 @@ from streamgp.precision import double_precision
 
 _BISECTIONS = 80
 _DOUBLINGS = 200
+_SMALL = 1e-30  # values below it are told apart as numbers, not by magnitude
 
 
 class Prediction:
@@ -193,7 +194,7 @@ def _quantile(
 
     def halve(ends: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         low, high, tries = ends
-        middle = 0.5 * (low + high)
+        middle = _between(low, high)
         is_enough = enough(middle)
         low, high = jnp.where(is_enough, low, middle), jnp.where(is_enough, middle, high)
         return low, high, tries + 1
@@ -207,6 +208,16 @@ def _quantile(
     low, high, _, _ = jax.lax.while_loop(lambda b: b[2] & (b[3] < _DOUBLINGS), widen, begin)
     _, high, _ = jax.lax.while_loop(is_wide, halve, (low, high, jnp.asarray(0)))
     return high
+
+
+def _between(low: Float[Array, " N"], high: Float[Array, " N"]) -> Float[Array, " N"]:
+    """Halfway: by value where the two are close, else by magnitude.
+
+    A variance of 1e80 may belong to a quantile of 1e-3, which halving by value would not reach.
+    """
+    is_close = high - low <= 0.5 * jnp.maximum(jnp.abs(low), jnp.abs(high))
+    magnitude = 0.5 * (jnp.arcsinh(low / _SMALL) + jnp.arcsinh(high / _SMALL))
+    return jnp.where(is_close, 0.5 * (low + high), _SMALL * jnp.sinh(magnitude))
 
 
 def _check_probability(level: float) -> None:
