@@ -43,3 +43,10 @@ def test_quantiles_of_large_counts():
 
 def test_quantiles_lie_in_the_support():
     assert np.all(at(sgp.Beta(10.0), 14.0, 1.0).quantile(0.95) <= 1.0)
+
+
+def test_quantiles_far_below_the_spread():
+    """log y is near normal here; the variance of y is 1e135, its lower quantile 1e-7."""
+    low, high = at(sgp.Exponential(), 16.0, 345.0).interval(0.9)
+    np.testing.assert_allclose(np.log(low), 15.42 - 1.645 * 18.6, atol=0.2)
+    np.testing.assert_allclose(np.log(high), 15.42 + 1.645 * 18.6, atol=0.2)
