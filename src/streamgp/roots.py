@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 _STEPS = 100
 _EXACT = 1e-11
 _TINY = 1e-300
+_SMALL = 1e-30  # values below it are told apart as numbers, not by magnitude
 
 
 def chandrupatla(
@@ -34,7 +35,8 @@ def chandrupatla(
         xi, phi = (x - b) / (c - b), (fx - fb) / (fc - fb)
         smooth = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)
         bent = fx / (fb - fx) * fc / (fb - fc) + (c - x) / (b - x) * fx / (fc - fx) * fb / (fc - fb)
-        t = jnp.clip(jnp.where(smooth & jnp.isfinite(bent), bent, 0.5), share, 1 - share)
+        half = (_between(x, b) - x) / (b - x)
+        t = jnp.clip(jnp.where(smooth & jnp.isfinite(bent), bent, half), share, 1 - share)
         new = {"a": x, "b": b, "fa": fx, "fb": fb, "t": t, "error": error}
         new["done"] = (share > 0.5) | ((jnp.abs(fx) < _EXACT) & (narrow is None))
         kept = {name: jnp.where(s["done"], s[name], value) for name, value in new.items()}
@@ -46,3 +48,13 @@ def chandrupatla(
     end = jax.lax.while_loop(lambda s: ~jnp.all(s["done"]) & (s["steps"] < _STEPS), step, begin)
     upper, nearer = end["fa"] >= 0, jnp.abs(end["fa"]) < jnp.abs(end["fb"])
     return jnp.where(nearer if narrow is None else upper, end["a"], end["b"]), end["error"]
+
+
+def _between(a: Float[Array, " N"], b: Float[Array, " N"]) -> Float[Array, " N"]:
+    """Halfway: by value where the two are close, else by magnitude.
+
+    A variance of 1e80 may belong to a quantile of 1e-3, which halving by value would not reach.
+    """
+    is_close = jnp.abs(b - a) <= 0.5 * jnp.maximum(jnp.abs(a), jnp.abs(b))
+    magnitude = 0.5 * (jnp.arcsinh(a / _SMALL) + jnp.arcsinh(b / _SMALL))
+    return jnp.where(is_close, 0.5 * (a + b), _SMALL * jnp.sinh(magnitude))
