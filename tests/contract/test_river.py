@@ -3,8 +3,8 @@
 import itertools
 
 import pytest
-
 from river import checks
+
 from streamgp.kernels import Linear
 from streamgp.river import ContinualGPClassifier, ContinualGPRegressor, stream
 

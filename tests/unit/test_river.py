@@ -4,8 +4,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-
 from river import compose, preprocessing, proba
+
 from streamgp import RBF, DataError, Gaussian, fixed
 from streamgp.river import ContinualGPClassifier, ContinualGPRegressor
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from river import base, stats
 from tinygp.kernels import Kernel
 
-from river import base, stats
 from streamgp.adapting import Learning, build
 from streamgp.errors import DataError, problem
 from streamgp.forgetting import Forgetting

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from river import base
 from tinygp.kernels import Kernel
 
-from river import base
 from streamgp.adapting import Learning
 from streamgp.forgetting import Forgetting
 from streamgp.likelihoods import Bernoulli

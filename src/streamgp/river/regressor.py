@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
+from river import base, proba
 from tinygp.kernels import Kernel
 
-from river import base, proba
 from streamgp.adapting import Learning
 from streamgp.forgetting import Forgetting
 from streamgp.likelihoods import Gaussian, Likelihood

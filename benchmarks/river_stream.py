@@ -1,6 +1,6 @@
 """Presidential approval, predicted then learned a poll at a time, beside river's own models.
 
-    python -m benchmarks.river
+    python -m benchmarks.river_stream
 
 1,001 polls that ship with river. Every model predicts each before it learns it.
 """
@@ -8,6 +8,7 @@
 import time
 
 from river import datasets, forest, linear_model, metrics, preprocessing
+
 from streamgp.river import ContinualGPRegressor
 
 _SKIPPED = 10  # polls that no score counts: a first guess of zero is 44 points off
