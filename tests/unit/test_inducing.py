@@ -162,3 +162,11 @@ def test_refinement_takes_what_its_strategy_can_do():
     assert not hasattr(sgp.Refined(lambda view: view.x), "budget")
     with pytest.raises(sgp.ConfigurationError, match="evaluation"):
         sgp.Refined(sgp.Adaptive(), evaluations=0)
+
+
+def test_one_sample_at_the_centre_of_a_line():
+    """Its prior variance is zero there, and a point is wanted all the same."""
+    model = sgp.ContinualGP(sgp.Gaussian(), latents=[sgp.Linear()], learning=None)
+    model.update([3.0], [1.0])
+    model.update([4.0, 5.0], [2.0, 3.0])
+    assert np.isfinite(model.predict([6.0]).mean).all()

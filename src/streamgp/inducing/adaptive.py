@@ -56,6 +56,8 @@ class Adaptive:
             # Beyond the budget there is room for some, until the batch has been learned.
             room = max(self.budget - len(points), (self.budget + 1) // 2)
             chosen = greedy(kernel, points, view.x, precision, tolerance=self.tolerance, limit=room)
+            if not len(points) and not len(chosen):  # no variance anywhere, as of a line's centre
+                chosen = np.zeros(1, int)
             sets.append(np.concatenate([points, view.x[chosen]]))
         return sets
 
