@@ -31,6 +31,8 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.updates
 	$(BIN)/python -m benchmarks.samples
 	$(BIN)/python -m benchmarks.solar
+	$(BIN)/python -m benchmarks.coverage
+	$(BIN)/python -m benchmarks.river_stream
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
