@@ -223,12 +223,10 @@ def _turns(count: int, clock: Clock) -> Iterator[tuple[int, int]]:
 
 
 def _told(seed: int, failure: Failure, every: list[Kind]) -> str:
+    again = f"python -m benchmarks.soak --seed {seed} --only {failure.kind} {failure.life}"
     with np.printoptions(precision=17, threshold=sys.maxsize):
-        return (
-            f"{every[failure.kind]}\nstep {failure.step}, batch {failure.batch}\n{failure.error}"
-            f"repeat: python -m benchmarks.soak --seed {seed} "
-            f"--only {failure.kind} {failure.life}\n"
-        )
+        where = f"{every[failure.kind]}\nstep {failure.step}, batch {failure.batch}"
+    return f"{where}\n{failure.error}repeat: {again}\n"
 
 
 def main() -> None:
