@@ -77,9 +77,11 @@ def end(arguments: list[str], limit: float | None = None) -> bool:
     return True
 
 
-def compare(folder: Path, kills: int, *, samples: bool, rows: int, seed: int) -> int:
+def compare(
+    folder: Path, kills: int, *, samples: bool, rows: int, seed: int, config: str = CONFIG
+) -> int:
     """Kill a run so often; how many kills it took. Raises if the ends differ."""
-    (folder / "run.toml").write_text(CONFIG.replace("SAMPLES", str(samples).lower()))
+    (folder / "run.toml").write_text(config.replace("SAMPLES", str(samples).lower()))
     table(rows, seed).to_csv(folder / "data.csv", index=False)
     begin = time.perf_counter()
     assert end(command(folder, "alone"))

@@ -117,7 +117,8 @@ def test_an_interrupted_run_goes_on(folder, monkeypatch, capsys):
 
 def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path):
     """More kills: python -m benchmarks.kills."""
-    kills.compare(tmp_path, 2, samples=False, rows=150, seed=1)
+    quick = kills.CONFIG.replace("learning = { rounds = 1 }", "learning = false")
+    kills.compare(tmp_path, 2, samples=False, rows=150, seed=1, config=quick)
 
 
 def test_another_configuration_does_not_go_on(folder, capsys):
