@@ -5,12 +5,14 @@ import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import paramax
 import pytest
 from matplotlib.colors import to_rgba
 from scipy import special, stats
 
 import streamgp as sgp
+from streamgp.data.axes import Axis
 from streamgp.plot import style
 
 X = np.linspace(0, 6, 24)
@@ -81,6 +83,7 @@ class Given:
     def __init__(self, prediction, width=1):
         self.prediction = prediction
         self.inducing_points = (np.zeros((2, width)),)
+        self.axes = (Axis(),) * width
 
     def predict(self, x, channel=None):
         return self.prediction
@@ -231,13 +234,15 @@ def test_dots_of_classes_lie_in_their_shares(ax):
     assert [legend.get_clip_box() for legend in legends] == [None, None]  # in the layout
 
 
-def test_a_model_of_times_is_drawn_over_those_of_its_data(ax):
-    dates = np.datetime64("2024-01-01", "D") + np.arange(24)
-    model = Given(_prediction(sgp.Ordinal(2), np.zeros(400)))
-    sgp.plot.channel(model, data=(dates, np.zeros(24)), ax=ax)
-    assert "inducing points" not in _labels(ax)  # they are numbers
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+def test_a_model_of_times_is_drawn_over_those_of_its_data(zone, ax):
+    dates = pd.date_range("2024-01-01", periods=24, freq="D", tz=zone)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
+    model.update(dates, WAVE[:24])
+    model.plot(data=(dates, WAVE[:24]), past=(dates[0], dates[3]), ax=ax)
+    assert "inducing points" in _labels(ax)
     shown = ax.collections[0].get_paths()[0].vertices[:, 0]
-    days = dates.astype(float)
+    days = dates.tz_localize(None).to_numpy().astype("M8[D]").astype(float)  # as clocks show them
     assert shown.min() == pytest.approx(days[0] - 0.02 * 23)
     assert shown.max() == pytest.approx(days[-1] + 0.02 * 23)
     ax.figure.canvas.draw()

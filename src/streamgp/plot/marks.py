@@ -68,7 +68,7 @@ def _ground(ax: Any, x: np.ndarray, color: Any, what: str) -> None:
     )  # fmt: skip
 
 
-def ticks(ax: Any, points: Sequence[Float[np.ndarray, "_ 1"]], *, room: bool) -> None:
+def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
     """Inducing points along the bottom, a row a latent function; `room` keeps it free for them."""
     from matplotlib.transforms import ScaledTranslation
 
