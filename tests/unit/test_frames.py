@@ -491,30 +491,3 @@ def test_any_frame_is_learned_or_refused():
 
 
 def test_neither_pandas_nor_polars_is_loaded():
-    code = (
-        "import sys, numpy as np, streamgp as sgp\n"
-        "m = sgp.ContinualGP(sgp.Gaussian())\n"
-        "from streamgp.intake import gather, Layout\n"
-        "from streamgp.data.axes import Schema\n"
-        "gather([1.0], [2.0], Layout(), {'y': sgp.Gaussian()}, Schema())\n"
-        "assert not {'pandas', 'polars'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_pictures_over_times():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    from streamgp import plot
-
-    for zone in (None, BERLIN):
-        times = DATES if zone is None else DATES.tz_localize("UTC").tz_convert(zone)
-        model = single()
-        model.update(times, Y)
-        ax = plot.channel(model, data=(times, Y), new_from=times[4], ax=plt.figure().gca())
-        low, high = matplotlib.dates.num2date(ax.get_xlim())
-        assert low.date() <= dt.date(2024, 3, 30)
-        assert dt.date(2024, 3, 31) <= high.date() <= dt.date(2024, 4, 1)
-        plt.close("all")
