@@ -491,3 +491,12 @@ def test_any_frame_is_learned_or_refused():
 
 
 def test_neither_pandas_nor_polars_is_loaded():
+    code = (
+        "import sys, numpy as np, streamgp as sgp\n"
+        "m = sgp.ContinualGP(sgp.Gaussian())\n"
+        "from streamgp.intake import gather, Layout\n"
+        "from streamgp.data.axes import Schema\n"
+        "gather([1.0], [2.0], Layout(), {'y': sgp.Gaussian()}, Schema())\n"
+        "assert not {'pandas', 'polars'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
