@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -50,8 +51,8 @@ class Rows(NamedTuple):
 def pack(
     parts: Sequence[tuple[int, Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]],
 ) -> Batch:
-    """One padded batch from (channel index, inputs, observations)."""
-    return join(parts).pack()
+    """One padded batch of JAX arrays from (channel index, inputs, observations)."""
+    return jax.tree.map(jnp.asarray, join(parts).pack())
 
 
 def join(
