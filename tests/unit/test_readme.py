@@ -29,6 +29,6 @@ def test_fifteen_lines(tmp_path):
         assert done.returncode == 0, done.stderr
         said.append(done.stdout)
     assert said[0].count("log predictive before learning") == 5
-    assert "temp" in said[1]
+    assert "departures_upper" in said[1]
     assert (tmp_path / "jfk.sgp").stat().st_size < 500_000
     assert (tmp_path / "jfk.png").stat().st_size > 20_000
