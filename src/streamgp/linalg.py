@@ -14,6 +14,7 @@ from tinygp.kernels import Kernel
 # tied to the point, not to the matrix, so two sets of points that share z share its nugget too:
 # that is what makes carrying to a superset lossless.
 NUGGET = 1e-10
+_DRAWN = 1e-9  # share of the largest variance, for the factor of what is drawn from
 _TINY = 1e-200
 
 
@@ -64,6 +65,22 @@ def solve_lower(
 def eigh(a: Float[Array, "*b S S"]) -> tuple[Float[Array, "*b S"], Float[Array, "*b S S"]]:
     """Eigenvalues and eigenvectors of a symmetric matrix. Not differentiable."""
     return _one_by_one(_eigh_one, a)
+
+
+def square_root(covariance: Float[Array, "S S"]) -> Float[Array, "S S"]:
+    """A with AAᵀ = C, for one large C that may be singular: dense inputs say the same twice.
+
+    Not for compiled programs: it looks at what it gets.
+    """
+    size = len(covariance)
+    if not size:
+        return covariance
+    nugget = _DRAWN * jnp.max(jnp.diagonal(covariance)) + 1e-300
+    chol = cholesky(covariance + nugget * jnp.eye(size))
+    if jnp.all(jnp.isfinite(chol)):
+        return chol
+    values, vectors = eigh(covariance)
+    return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
 
 
 def cholesky_of_identity_plus(a: Float[Array, "*b S S"]) -> Float[Array, "*b S S"]:

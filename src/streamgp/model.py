@@ -11,7 +11,7 @@ from jaxtyping import Float
 from tinygp.kernels import Kernel
 
 from streamgp import files, plot, setup
-from streamgp.data.axes import Axis, Schema, input_names
+from streamgp.data.axes import Axis, input_names
 from streamgp.display import progress_bar
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.forgetting import Forgetting
@@ -41,7 +41,8 @@ class ContinualGP:
         latents: how many latent functions the channels share, or their kernels; `(kernel, n)`
             stands for n functions drawn from one kernel. By default one for a single channel
             with one latent parameter, else one a latent parameter, at most three.
-        inducing: a placement strategy: `Adaptive`, `Growing`, `Fixed`, or a function of a `View`.
+        inducing: a placement strategy: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of a
+            `View`, or one of them `Refined`.
         learning: `VEM`, or None to leave all hyperparameters where they start.
         mixing: mixing weights (J, Q) of some channels to start from, or `fixed` ones.
         forgetting: below 1, the share of what the past said that is left after each update, for
@@ -125,7 +126,7 @@ class ContinualGP:
     @property
     def axes(self) -> tuple[Axis, ...]:
         """What each input column is; `axis.values(points)` turns the model's numbers into times."""
-        return self._schema.axes
+        return self._progress.schema.axes
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
@@ -174,7 +175,7 @@ class ContinualGP:
         model is as it was.
         """
         layout = Layout(inputs, channel, value)
-        intake = gather(data, y, layout, self._setup.channels, self._schema)
+        intake = gather(data, y, layout, self._setup.channels, self._progress.schema)
         return self._keep(self._updater.update(self._aware(intake), intake.rows), intake)
 
     @double_precision
@@ -191,9 +192,9 @@ class ContinualGP:
         """Fold samples in one at a time, in order, at a fraction of the cost of that many updates.
 
         `channel` names the channel of each sample where there are several. Frames are as in
-        `update`, row by row. The report's
-        `log_predictive_rows` have one prequential score a sample. The model ends as if each
-        sample had been an `update` of its own; if one fails, it is as it was before them all.
+        `update`, row by row. The report's `log_predictive_rows` have one prequential score a
+        sample. The model ends as if each sample had been an `update` of its own; if one fails, it
+        is as it was before them all.
 
         Example:
             >>> import numpy as np, streamgp as sgp
@@ -204,7 +205,7 @@ class ContinualGP:
             (200,)
         """
         layout = Layout(inputs, channel, value)
-        intake = gather_in_order(x, y, layout, self._setup.channels, self._schema)
+        intake = gather_in_order(x, y, layout, self._setup.channels, self._progress.schema)
         start, rows = self._aware(intake), intake.rows
         with progress_bar(rows.size, "samples", shown=progress) as advance:
             return self._keep(Streamer(self._updater).stream(start, rows, advance), intake)
@@ -249,15 +250,6 @@ class ContinualGP:
         _log.info("%s", report)
         return report
 
-    @property
-    def _schema(self) -> Schema:
-        """The form of the data so far: what the inputs are, and the labels of channels."""
-        schema = self._progress.schema
-        if schema.axes or self.state is None:
-            return schema
-        axes = (Axis(),) * self.state.inducing.points.shape[-1]
-        return dataclasses.replace(schema, axes=axes)
-
     # -- predicting ----------------------------------------------------------------------------
 
     @double_precision
@@ -272,7 +264,7 @@ class ContinualGP:
             raise DataError(
                 problem("a model with data", "one without", "Call `update` before `predict`.")
             )
-        predictor = Predictor(self.learner, self.state, self.channels, self._schema)
+        predictor = Predictor(self.learner, self.state, self.channels, self._progress.schema)
         return predictor.predict(x, channel)
 
     def plot(self, channel: str | None = None, **options: Any) -> Any:

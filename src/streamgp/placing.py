@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from streamgp import setup
 from streamgp.data import Batch, Rows
 from streamgp.generative import Generative
-from streamgp.inducing import Strategy, View, place
+from streamgp.inducing import Refined, Strategy, View, place
 from streamgp.inference.pruning import prune
 from streamgp.learner import Learner, State
 
@@ -91,14 +91,15 @@ class Placer:
 
     def refined(self, before: State, moved: State, batch: Batch, start: Generative) -> State:
         """The moved state with its new points refined, if the strategy asks for it."""
-        evaluations = getattr(self.strategy, "evaluations", 0)
         old, new = points_of(before), points_of(moved)
-        if not evaluations or not setup.extends(old, new):
+        if not isinstance(self.strategy, Refined) or not setup.extends(old, new):
             return moved
         slots = np.arange(moved.inducing.mask.shape[1])
         known = np.asarray([len(points) for points in old])
         fresh = np.asarray(moved.inducing.mask) & (slots >= known[:, None])
-        return _refined(self.learner, moved, batch, jnp.asarray(fresh), start, evaluations)
+        return _refined(
+            self.learner, moved, batch, jnp.asarray(fresh), start, self.strategy.evaluations
+        )
 
     def pruned(self, before: State, state: State, batch: Batch) -> State:
         """The state without the points that its posterior needs least.

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from streamgp.data import by_chunks, row_bucket
 from streamgp.data.axes import Inputs, Schema
 from streamgp.data.frames import make_frame
 from streamgp.errors import DataError, problem
 from streamgp.learner import Learner, State
-from streamgp.linalg import cholesky, eigh
+from streamgp.linalg import square_root
 from streamgp.precision import double_precision
 from streamgp.prediction import Draw, Prediction, check_count
 from streamgp.reading import read_inputs
@@ -26,7 +26,6 @@ _predict_joint = eqx.filter_jit(Learner.predict_joint)
 
 _ROWS = 4096  # that a prediction takes at a time
 _JOINT = 4096  # latent values that are drawn together: a matrix of that size is factorised
-_NUGGET = 1e-9  # of the largest variance, so that the matrix has a factor
 
 
 class Predictions(dict[str, Prediction]):
@@ -115,28 +114,19 @@ class Predictor:
                     "Draw at fewer inputs, or with `joint=False`.",
                 )
             )
-        filled = np.minimum(np.arange(row_bucket(rows)), max(rows - 1, 0))
-        tiled = np.tile(x, (len(names), 1)) if rows else np.zeros((1, x.shape[1]))
-        mean, covariance = _predict_joint(
-            self.learner,
-            self.state,
-            jnp.asarray(tiled[filled]),
-            jnp.asarray(np.append(index, 0)[filled]),
-        )
-        size = rows * latents
-        half = _half(covariance[:rows, :, :rows].reshape(size, size))
+        tiled, size = np.tile(x, (len(names), 1)), rows * latents
+        mean, covariance = predict_joint(self.learner, self.state, tiled, index)
+        half = square_root(covariance.reshape(size, size))
         noise = jax.random.normal(key, (count, size))
-        return mean[:rows] + (noise @ half.T).reshape(count, rows, latents)
+        return mean + (noise @ half.T).reshape(count, rows, latents)
 
 
-def _half(covariance: Float[Array, "S S"]) -> Float[Array, "S S"]:
-    """A square root, of a matrix that may be singular: dense inputs say the same twice."""
-    size = len(covariance)
-    if not size:
-        return covariance
-    nugget = _NUGGET * jnp.max(jnp.diagonal(covariance))
-    chol = cholesky(covariance + (nugget + 1e-300) * jnp.eye(size))
-    if jnp.all(jnp.isfinite(chol)):
-        return chol
-    values, vectors = eigh(covariance)
-    return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
+def predict_joint(
+    learner: Learner, state: State, x: Float[np.ndarray, "N P"], channel: Int[np.ndarray, " N"]
+) -> tuple[Float[Array, "N J"], Float[Array, "N J N J"]]:
+    """`Learner.predict_joint` of any number of rows, compiled once a padded size."""
+    rows = len(x)
+    padded, index = np.zeros((row_bucket(rows), x.shape[1])), np.zeros(row_bucket(rows), int)
+    padded[:rows], index[:rows] = x, channel
+    mean, covariance = _predict_joint(learner, state, jnp.asarray(padded), jnp.asarray(index))
+    return mean[:rows], covariance[:rows, :, :rows]

@@ -149,8 +149,8 @@ class Updater:
         """Place points, learn, and look whether the learned kernels want more points."""
         points, scores, batch = None, None, rows.pack()
         if not learn and update > 1:  # more often than not there is no point to place
-            after, work, numbers, settled = self._step(before, batch, start, learn=False)
-            if settled:
+            after, work, numbers, stays = self._step(before, batch, start, learn=False)
+            if stays:
                 return after, numbers[: rows.size], work
         for _ in range(_PLACEMENTS):
             wanted = self.placer.wanted(before, rows, start or before.model, update)
@@ -175,11 +175,11 @@ class Updater:
         strategy = self.placer.strategy
         if learn and start is None:  # one program for both
             start = state.model
-        after, info, settled = _step(self.learner, strategy, state, batch, start, learn=learn)
-        info, settled = jax.device_get((info, settled))
+        after, info, stays = _step(self.learner, strategy, state, batch, start, learn=learn)
+        info, stays = jax.device_get((info, stays))
         check(info.finite)
         work = Work(float(info.bound), int(info.e_rounds), int(info.m_evaluations))
-        return after, work, info.log_predictive, bool(settled)
+        return after, work, info.log_predictive, bool(stays)
 
     def _fold_in_parts(
         self, before: State, rows: Rows, start: Generative | None, update: int, learn: bool

@@ -1,25 +1,4 @@
-"""From a TOML file to a model and the way its data come.
-
-[channels]
-temperature = "Gaussian"
-sky = { kind = "Categorical", classes = 3 }
-
-[model]                     # all of it optional
-latents = ["RBF", { kind = "Matern32", lengthscale = 2.0 }]     # or a number of them
-inducing = { kind = "Adaptive", budget = 128 }
-learning = { every = 100 }                                       # or false
-forgetting = 0.99
-
-[data]
-inputs = "time"             # or several columns
-channel = "sensor"          # for long tables: which column names the channel …
-value = "reading"           # … and which has its value; without them a column is a channel
-
-[stream]                    # all of it optional
-batch = 500                 # rows that are read and learned together
-samples = false             # true: learned one by one
-snapshot = 10               # seconds between snapshots
-"""
+"""From a TOML file to a model and the way its data come."""
 
 import dataclasses
 import inspect
@@ -31,6 +10,28 @@ from typing import Any
 import streamgp as sgp
 from streamgp import inducing, kernels, likelihoods
 from streamgp.errors import ConfigurationError, problem
+
+EXAMPLE = """\
+    [channels]
+    temperature = "Gaussian"
+    sky = { kind = "Categorical", classes = 3 }
+
+    [data]
+    inputs = "time"             # or several columns
+    channel = "sensor"          # for long tables: which column names the channel …
+    value = "reading"           # … and which has its value; without them a column is a channel
+
+    [model]                     # all of it optional
+    latents = ["RBF", { kind = "Matern32", lengthscale = 2.0 }]     # or a number of them
+    inducing = { kind = "Adaptive", budget = 128 }
+    learning = { every = 100 }                                       # or false
+    forgetting = 0.99
+
+    [stream]                    # all of it optional
+    batch = 500                 # rows that are read and learned together
+    samples = false             # true: learned one by one
+    snapshot = 10               # seconds between snapshots
+"""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,31 +9,13 @@ from pathlib import Path
 import jax
 
 import streamgp
+from streamgp.cli import config
 from streamgp.errors import StreamGPError
 
-_RUN = """
+_RUN = f"""
 The configuration is a TOML file:
 
-    [channels]
-    temperature = "Gaussian"
-    sky = { kind = "Categorical", classes = 3 }
-
-    [data]
-    inputs = "time"             # or several columns
-    channel = "sensor"          # for long tables: which column names the channel …
-    value = "reading"           # … and which has its value; without them a column is a channel
-
-    [model]                     # all of it optional
-    latents = ["RBF", { kind = "Matern32", lengthscale = 2.0 }]     # or a number of them
-    inducing = { kind = "Adaptive", budget = 128 }
-    learning = { every = 100 }                                       # or false
-    forgetting = 0.99
-
-    [stream]                    # all of it optional
-    batch = 500                 # rows that are read and learned together
-    samples = false             # true: learned one by one
-    snapshot = 10               # seconds between snapshots
-
+{config.EXAMPLE}
 examples:
     streamgp run plant.toml readings.csv
     streamgp run plant.toml readings.parquet --model plant.sgp --predictions predicted.csv
@@ -138,7 +120,7 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from streamgp.cli import config, run
+    from streamgp.cli import run
 
     done = run.run(
         config.read(options.config),

@@ -39,9 +39,9 @@ def run(
 def _predicted(
     model: sgp.ContinualGP, inputs: pd.DataFrame, channels: list[str], level: float
 ) -> pd.DataFrame:
-    parts = [inputs.reset_index(drop=True)]
-    for name in channels:
-        frame = model.predict(inputs, name).to_frame(level)
-        frame = frame.drop(columns=[c for c in frame if c in inputs])
-        parts.append(frame.rename(columns=lambda column, name=name: f"{name}_{column}"))
-    return pd.concat(parts, axis=1)
+    predicted = {
+        f"{name}_{what}": values
+        for name in channels
+        for what, values in model.predict(inputs, name).columns(level).items()
+    }
+    return inputs.assign(**predicted)

@@ -12,6 +12,7 @@ import numpy as np
 from tinygp.kernels import Kernel
 
 from streamgp.data import inducing_bucket
+from streamgp.data.axes import Axis
 from streamgp.errors import FileError, problem
 from streamgp.files.container import Document, Tensors, seal, unseal
 from streamgp.files.values import Source, decode, encode
@@ -80,7 +81,15 @@ def _build(contents: Document, tensors: Tensors) -> tuple[Updater, Progress, dic
     learner = parts["learner"]
     placer = Placer(parts["inducing"], learner)
     updater = Updater(setup, placer, learner, parts["forgetting"], parts["batch_rows"])
-    return updater, parts["progress"], parts["notes"]
+    return updater, _with_axes(parts["progress"]), parts["notes"]
+
+
+def _with_axes(progress: Progress) -> Progress:
+    """The first files did not say what inputs are: they were numbers."""
+    if progress.state is None or progress.schema.axes:
+        return progress
+    axes = (Axis(),) * progress.state.inducing.points.shape[-1]
+    return dataclasses.replace(progress, schema=dataclasses.replace(progress.schema, axes=axes))
 
 
 # -- do the parts fit each other? --------------------------------------------------------------

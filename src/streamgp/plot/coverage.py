@@ -69,14 +69,9 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
 
 def _observations(prediction: Prediction, y: Any) -> Float[np.ndarray, " N"]:
     values = prediction.values(y)
-    wrong = ~prediction.likelihood.valid(values)
-    if wrong.any() or not len(values):
+    if not len(values):
         raise DataError(
-            problem(
-                f"observations in the support of {type(prediction.likelihood).__name__}",
-                repr(values[wrong][0]) if wrong.any() else "none",
-                "Predict where observations were held out.",
-            )
+            problem("observations", "none", "Predict where observations were held out.")
         )
     return values
 

@@ -1,6 +1,7 @@
 """What the two estimators share: their settings, and features as columns."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
@@ -41,6 +42,17 @@ class Estimator(base.Estimator):
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"budget": 16, "learning": None}
+
+    def learn_one(self, x: Sample, y: Any) -> None:
+        self._learn([x], [y])
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """The rows of a data frame, in order."""
+        self._learn(X.to_dict(orient="records"), list(y))
+
+    @abstractmethod
+    def _learn(self, samples: list[Sample], y: list[Any]) -> None:
+        """Fold samples in, in order."""
 
     def _build(self, likelihood: Likelihood) -> ContinualGP:
         return build(

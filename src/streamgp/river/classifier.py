@@ -55,13 +55,6 @@ class ContinualGPClassifier(Estimator, base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return True
 
-    def learn_one(self, x: Sample, y: Any) -> None:
-        self._learn([x], [y])
-
-    def learn_many(self, X: Any, y: Any) -> None:
-        """The rows of a data frame, in order."""
-        self._learn(X.to_dict(orient="records"), list(y))
-
     def predict_proba_one(self, x: Sample, **kwargs: Any) -> dict[Any, float]:
         """The probability of every class seen so far; empty before the first."""
         if not self._classes:
@@ -76,11 +69,11 @@ class ContinualGPClassifier(Estimator, base.MiniBatchClassifier):
         rows = self._probabilities(X.to_dict(orient="records"))
         return pd.DataFrame(rows, columns=list(self._classes), index=X.index)
 
-    def _learn(self, samples: list[Sample], labels: list[Any]) -> None:
+    def _learn(self, samples: list[Sample], y: list[Any]) -> None:
         x = self._inputs(samples, learn=True)
         if not x.size:  # nothing to go by yet
             return
-        index = np.array([self._classes.setdefault(y, len(self._classes)) for y in labels])
+        index = np.array([self._classes.setdefault(label, len(self._classes)) for label in y])
         for q in range(max(len(self._classes) - 1, 1)):
             asked = index >= q
             if q == len(self._questions):  # first asked when a later class appears

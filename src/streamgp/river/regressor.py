@@ -51,13 +51,6 @@ class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
         self.likelihood = likelihood
         self._stream = Stream()
 
-    def learn_one(self, x: Sample, y: float) -> None:
-        self._learn([x], [y])
-
-    def learn_many(self, X: Any, y: Any) -> None:
-        """The rows of a data frame, in order."""
-        self._learn(X.to_dict(orient="records"), list(y))
-
     def predict_one(self, x: Sample, with_dist: bool = False) -> Any:
         """The expected target, or with `with_dist` a normal of its mean and variance."""
         model = self._stream.model

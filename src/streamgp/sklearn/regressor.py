@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Self
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -13,17 +11,14 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from tinygp.kernels import Kernel
 
 from streamgp.adapting import Learning
-from streamgp.data import row_bucket
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.forgetting import Forgetting
-from streamgp.learner import Learner
 from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, StudentT
 from streamgp.model import ContinualGP
 from streamgp.precision import double_precision
+from streamgp.predicting import predict_joint
 from streamgp.prediction import Prediction
 from streamgp.sklearn.base import Estimator
-
-_predict_joint = eqx.filter_jit(Learner.predict_joint)
 
 _AROUND_F = (Gaussian, HeteroscedasticGaussian, StudentT)  # E[y | f] is the first parameter
 
@@ -178,10 +173,7 @@ def _covariance(
             )
         )
     assert model.state is not None
-    padded = np.zeros((row_bucket(len(x)), x.shape[1]))
-    padded[: len(x)] = x
-    rows = jnp.asarray(padded), jnp.full(len(padded), channel)
-    _, covariance = _predict_joint(model.learner, model.state, *rows)
-    between = np.array(covariance[: len(x), 0, : len(x), 0])
+    _, covariance = predict_joint(model.learner, model.state, x, np.full(len(x), channel))
+    between = np.array(covariance[:, 0, :, 0])
     np.fill_diagonal(between, prediction.variance)
     return between
