@@ -25,6 +25,15 @@ Break it off as you like (Ctrl-C, kill -9): the same command goes on after the l
 the model ends as if nothing had happened. From standard input, feed the same rows again: those that
 were learned are skipped.
 """
+_REPRODUCE = """
+Writes a table (Markdown), everything as JSON, and pictures for each experiment, and index.html.
+
+examples:
+    streamgp reproduce --list
+    streamgp reproduce streaming --seeds 10
+    streamgp reproduce all --out results
+    streamgp reproduce mocap --data folder-with-bvh-file
+"""
 _PREDICT = """
 examples:
     streamgp predict plant.sgp hours.csv --out predicted.parquet
@@ -72,6 +81,14 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--out", type=Path, default=Path("streamgp-demo.png"), help="the picture")
     demo.add_argument("--seed", type=int, default=0, help="of the held-out hours")
 
+    reproduce = add("reproduce", _reproduce, "run the experiments of the paper", _REPRODUCE)
+    reproduce.add_argument("name", nargs="?", default="all", help="an experiment, or all")
+    reproduce.add_argument("--list", action="store_true", help="name the experiments, and stop")
+    reproduce.add_argument("--seeds", type=int, default=1, help="how many")
+    reproduce.add_argument("--data", type=Path, help="a folder with files of your own")
+    reproduce.add_argument("--out", type=Path, default=Path("reproduced"), help="the folder")
+    reproduce.add_argument("--share", type=float, default=1.0, help="of the data, for a quick look")
+
     run = add("run", _run, "stream a table into a model", _RUN)
     run.add_argument("config", type=Path, metavar="CONFIG.toml")
     run.add_argument("data", help="a .csv, .parquet or .jsonl file, or - for standard input")
@@ -117,6 +134,17 @@ def _demo(options: argparse.Namespace) -> None:
     from streamgp.cli import demo
 
     demo.run(out=options.out, seed=options.seed)
+
+
+def _reproduce(options: argparse.Namespace) -> None:
+    from streamgp.cli import reproduce
+
+    if options.list:
+        reproduce.list_all()
+        return
+    reproduce.run(
+        options.name, options.out, seeds=options.seeds, share=options.share, data=options.data
+    )
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -39,7 +39,7 @@ class Projection(Carry):
     """Keep the old site as pseudo-observations: with v_old = C·v_new, λ ← Cᵀλ and Λ ← CᵀΛC."""
 
     def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Site:
-        return _through(site, _t(_transition(model, old, new)))
+        return through(site, _t(_transition(model, old, new)))
 
 
 class Marginals(Carry):
@@ -65,7 +65,7 @@ def rewhitened(
     site: Site, old_chol: Float[Array, "Q M M"], new_chol: Float[Array, "Q M M"]
 ) -> Site:
     """The same site on u, whitened by another prior factor: v_old = L_old⁻¹ L_new v_new."""
-    return _through(site, solve_lower(old_chol, new_chol))
+    return through(site, solve_lower(old_chol, new_chol))
 
 
 def _transition(model: Generative, old: Inducing, new: Inducing) -> Float[Array, "Q R M"]:
@@ -80,7 +80,7 @@ def _transition(model: Generative, old: Inducing, new: Inducing) -> Float[Array,
     return solve_lower(factorise(model, new), _t(half))
 
 
-def _through(site: Site, maps: Float[Array, "Q M R"]) -> Site:
+def through(site: Site, maps: Float[Array, "Q M R"]) -> Site:
     """The site on v_new when v_old = C·v_new: λ ← Cᵀλ, Λ ← CᵀΛC."""
     c = _as_blocks(maps, site)
     linear = jnp.einsum("gst,gs->gt", c, site.linear)

