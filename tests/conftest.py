@@ -13,10 +13,24 @@ with install_import_hook("streamgp", "beartype.beartype"):
     import streamgp  # noqa: F401
 
 
+_MANY_MAPS = 20_000
+
 # Most of the suite's time is compilation; workers share what they have compiled.
 _CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
 jax.config.update("jax_compilation_cache_dir", str(_CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _room_for_programs():
+    """A compiled program takes a dozen memory maps, and Linux gives a process 65,530 of them.
+
+    Thousands of programs come together in a suite; beyond that the process dies in the compiler.
+    """
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_text().count("\n") > _MANY_MAPS:
+        jax.clear_caches()
 
 
 @pytest.fixture

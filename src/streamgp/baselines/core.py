@@ -1,7 +1,7 @@
 """What the baselines share: where models start from, rows of data, and predictions."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -44,7 +44,7 @@ class Specification(NamedTuple):
             [(names.index(n), matrix(x), np.asarray(y, float)) for n, (x, y) in data.items()]
         )
 
-    def index(self, channel: str | None) -> int:
+    def position(self, channel: str | None) -> int:
         """Of a channel by name; of the only one without."""
         names = list(self.channels)
         if channel is None and len(names) == 1:
@@ -70,12 +70,8 @@ def one_by_one(method: Any, name: str, x: np.ndarray, y: np.ndarray) -> Scores:
     return Scores({name: np.array(scores)})
 
 
-class Marginal(Protocol):
-    """Mean and covariance of the latent parameters of one channel at some inputs."""
-
-    def __call__(
-        self, x: Float[Array, "N P"], index: int
-    ) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]: ...
+# Mean and covariance of the latent parameters of one channel, by its index, at some inputs.
+Marginal = Callable[[Array, int], tuple[Array, Array]]
 
 
 def prediction(model: Generative, marginal: Marginal, x: np.ndarray, index: int) -> Prediction:

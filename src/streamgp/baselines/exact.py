@@ -41,7 +41,7 @@ class Exact:
             )
         self._specification = specification
         self._evaluations = evaluations
-        self.model = start
+        self._start = start
         self._rows: Rows | None = None
 
     @double_precision
@@ -51,7 +51,8 @@ class Exact:
         old = self._rows
         parts = zip(*([new] if old is None else [old, new]), strict=True)
         self._rows = Rows(*(np.concatenate(part) for part in parts))
-        self.model = self.model or self._specification.start(data)
+        if old is None:
+            self.model = self._start or self._specification.start(data)
         batch = _batch(self._rows)
         trainable, rest = split(self.model)
         first, unravel = ravel_pytree(trainable)
@@ -85,9 +86,8 @@ class Exact:
     @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
         """What that channel will show at `x`."""
-        assert self.model is not None, "nothing has been learned yet"
-        assert self._rows is not None
-        batch, index = _batch(self._rows), self._specification.index(channel)
+        assert self._rows is not None, "nothing has been learned yet"
+        batch, index = _batch(self._rows), self._specification.position(channel)
 
         def marginal(rows: Float[Array, "N P"], index: int) -> tuple[Array, Array]:
             return _predict(batch, self.model, *self._half, rows, index)

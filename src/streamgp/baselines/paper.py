@@ -1,7 +1,7 @@
 """The algorithm of *Continual Multi-task Gaussian Processes*, to the letter.
 
-After each batch there is a factorised q(u_q) = N(m_q, S_q) at inducing points on a new grid over all
-inputs seen so far. The next batch maximises (Eq. 10, Eq. 19)
+After each batch there is a factorised q(u_q) = N(m_q, S_q) at inducing points on a new grid over
+all inputs seen so far. The next batch maximises (Eq. 10, Eq. 19)
 
     L_C = E_q[log p(y|f)] − Σ_q KL[q_q‖p(u_q|ψ_new)] + Σ_q KL[q_q‖p(u_q|ψ_old)] − Σ_q KL[q_q‖q̃_q]
 
@@ -163,7 +163,7 @@ class Paper:
         """What that channel will show at `x`."""
         kept = self._kept
         assert kept is not None, "nothing has been learned yet"
-        index = self._specification.index(channel)
+        index = self._specification.position(channel)
         return prediction(kept.model, lambda rows, i: _predict(kept, rows, i), x, index)
 
 

@@ -127,7 +127,7 @@ class StreamingSparse:
         """What the channel will show at `x`."""
         kept = self._kept
         assert kept is not None, "nothing has been learned yet"
-        index = self._specification.index(channel)
+        index = self._specification.position(channel)
         return prediction(kept.model, lambda rows, _: _predict(kept, rows), x, index)
 
 

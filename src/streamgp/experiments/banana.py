@@ -39,7 +39,7 @@ def specification(seed: int) -> Specification:
     return Specification({"y": sgp.Bernoulli()}, [sgp.RBF(lengthscale=[0.5, 0.5])], seed)
 
 
-_ = None
+_: None = None
 PRINTED = Printed(
     "Table 4: banana",
     old=(1, 2, 3),

@@ -1,7 +1,8 @@
 """Heterogeneous: a real, a binary, a count and a categorical channel that share two functions.
 
-The paper promises such an experiment and has none. Channels come one at a time. The real one is never
-seen between 0.4 and 0.6, where the others are: what they know of the functions must fill its gap.
+The paper promises such an experiment and has none. Channels come one at a time. The real one is
+never seen between 0.4 and 0.6, where the others are: what they
+know of the functions must fill its gap.
 """
 
 import numpy as np

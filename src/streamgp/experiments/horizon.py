@@ -1,6 +1,7 @@
 """Horizon: the infinite-horizon GP's toy classification, sample by sample (Figure 12).
 
-A hundred labels along a line, sign(sinc(6 − x) + noise), a probit likelihood and a Matérn-3/2 kernel.
+A hundred labels along a line, sign(sinc(6 − x) + noise), a probit likelihood and a Matérn-3/2
+kernel.
 """
 
 import numpy as np
@@ -51,7 +52,7 @@ def steady(problem: Problem, seed: int) -> methods.InfiniteHorizon:
     """With the hyperparameters that suit the whole stream."""
     offline = trained(seed)
     offline.update(problem.everything())
-    return methods.steady(offline.state.model)
+    return methods.steady(offline)
 
 
 EXPERIMENT = Experiment(

@@ -20,7 +20,7 @@ def model(seed: int) -> sgp.ContinualGP:
     return sgp.ContinualGP(sgp.Gaussian(), seed=seed)
 
 
-_ = None
+_: None = None
 PRINTED = Printed(
     "Table 3: incremental (the paper does not say in which unit)",
     old=(1, 4, 8),

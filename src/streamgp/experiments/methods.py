@@ -12,7 +12,6 @@ from streamgp.baselines.infinite_horizon import InfiniteHorizon
 from streamgp.baselines.paper import Paper
 from streamgp.baselines.streaming_sparse import StreamingSparse
 from streamgp.experiments.problem import Entry, cannot
-from streamgp.generative import Generative
 from streamgp.kernels import RBF
 from streamgp.likelihoods import Likelihood
 from streamgp.model import ContinualGP
@@ -81,8 +80,9 @@ def independent(channels: Mapping[str, Likelihood], **settings: object) -> Entry
     )
 
 
-def steady(wrapped: Generative) -> InfiniteHorizon:
+def steady(fitted: Exact | ContinualGP) -> InfiniteHorizon:
     """An infinite-horizon GP with the hyperparameters of a model of one Matérn-3/2 channel."""
+    wrapped = fitted.model if isinstance(fitted, Exact) else fitted.state.model  # type: ignore[union-attr]
     model = paramax.unwrap(wrapped)
     (kernel,), (channel,) = model.kernels, model.channels
     return InfiniteHorizon(

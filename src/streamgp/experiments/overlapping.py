@@ -25,7 +25,7 @@ def model(seed: int) -> sgp.ContinualGP:
     return sgp.ContinualGP(sgp.Gaussian(), seed=seed)
 
 
-_ = None
+_: None = None
 PRINTED = Printed(
     "Table 2: overlapping",
     old=(1, 4, 8),

@@ -1,6 +1,6 @@
-"""What an experiment is: data in an order, methods that learn from it, and what the paper printed."""
+"""What an experiment is: data in an order, methods that learn it, and what the paper printed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -15,17 +15,19 @@ Data = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by channel: inputs and obs
 class Method(Protocol):
     """Anything that learns from batches and predicts: `ContinualGP`, and every baseline."""
 
-    def update(self, data: Any) -> Any: ...
+    @property
+    def update(self) -> Callable[[Data], Any]: ...
 
-    def predict(self, x: Any, channel: Any = None) -> Prediction: ...
+    @property
+    def predict(self) -> Callable[..., Prediction]: ...
 
 
 @dataclass(frozen=True)
 class Problem:
     """Batches that arrive one after the other, and held-out data from where each came from."""
 
-    train: list[Data]
-    test: list[Data]
+    train: Sequence[Data]
+    test: Sequence[Data]
     gap: Data = field(default_factory=dict)  # held-out data of a stretch that a channel never shows
     single: int | None = None  # from this batch on, samples arrive one at a time
     note: str = ""  # on where the data are from
@@ -41,7 +43,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Entry:
-    """A method in an experiment: how it is made from the problem and a seed, or why it cannot be."""
+    """A method in an experiment: how it is made, from the problem and a seed, or why it cannot."""
 
     make: Callable[[Problem, int], Method] | None = None
     reason: str = ""
@@ -86,7 +88,7 @@ class Experiment:
     printed: Printed | None = None
 
 
-def merged(batches: list[Data]) -> Data:
+def merged(batches: Sequence[Data]) -> Data:
     """Several batches as one."""
     names = list(dict.fromkeys(name for batch in batches for name in batch))
     return {
@@ -95,12 +97,16 @@ def merged(batches: list[Data]) -> Data:
             for part in (0, 1)
         )
         for name in names
-    }  # type: ignore[return-value]
+    }
 
 
 def split(
     x: np.ndarray, y: np.ndarray, test: np.ndarray, parts: list[np.ndarray], name: str = "y"
 ) -> tuple[list[Data], list[Data]]:
     """Training and held-out batches of one channel, from the rows of each part."""
-    train = [{name: (x[rows[~test[rows]]], y[rows[~test[rows]]])} for rows in parts]
-    return train, [{name: (x[rows[test[rows]]], y[rows[test[rows]]])} for rows in parts]
+
+    def chosen(which: np.ndarray) -> list[Data]:
+        picked = [rows[which[rows]] for rows in parts]
+        return [{name: (x[rows], y[rows])} for rows in picked]
+
+    return chosen(~test), chosen(test)

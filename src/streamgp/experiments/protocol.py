@@ -23,7 +23,7 @@ class Run:
     prequential: dict[str, float] = field(default_factory=dict)  # NLPD, of single samples
     seconds: list[float] = field(default_factory=list)  # CPU time of each update
     points: int | None = None  # inducing points at the end
-    snapshots: list[Method] = field(default_factory=list)  # after each step; ours alone
+    snapshots: list[Any] = field(default_factory=list)  # after each step; ours alone
     method: Any = None  # as it is at the end
     reason: str = ""  # why there is nothing
 
@@ -59,7 +59,7 @@ def run(
 ) -> Outcome:
     """Every method on one seed's data; `told` which one is at work, `done` when it has ended."""
     problem = experiment.problem(options)
-    runs = {}
+    runs: dict[str, Run] = {}
     for name, entry in experiment.methods.items():
         if entry.make is not None:
             told(name)

@@ -78,7 +78,7 @@ def steady(problem: Problem, seed: int) -> methods.InfiniteHorizon:
     """Hyperparameters by maximum likelihood on the warm-up."""
     warm = methods.Exact(specification(seed))
     warm.update(problem.train[0])
-    return methods.steady(warm.model)
+    return methods.steady(warm)
 
 
 def hindsight(problem: Problem, seed: int) -> methods.Exact:

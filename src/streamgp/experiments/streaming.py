@@ -20,7 +20,7 @@ def model(seed: int) -> sgp.ContinualGP:
     return sgp.ContinualGP(sgp.Gaussian(), seed=seed)
 
 
-_ = None
+_: None = None
 PRINTED = Printed(
     "Table 1: streaming",
     old=(1, 4, 8),

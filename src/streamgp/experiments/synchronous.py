@@ -62,7 +62,7 @@ def methods_of(rule: methods.Rule) -> dict[str, Entry]:
     }
 
 
-_ = None
+_: None = None
 PRINTED = Printed(
     "Table 5: synchronous",
     old=(1,),
