@@ -3,11 +3,14 @@
 import os
 from pathlib import Path
 
+os.environ["MPLBACKEND"] = "Agg"  # pictures are drawn, and shown nowhere
+# Tests meet many shapes and compute little in each: programs are compiled fast, not made fast.
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false"
+
 import jax
 import pytest
 from jaxtyping import config, install_import_hook
-
-os.environ["MPLBACKEND"] = "Agg"  # pictures are drawn, and shown nowhere
 
 with install_import_hook("streamgp", "beartype.beartype"):
     import streamgp  # noqa: F401
@@ -40,11 +43,11 @@ def unchecked(monkeypatch):
 
 
 @pytest.fixture
-def lightly_compiled():
-    """For tests that meet many shapes and compute little in each."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
+def fully_compiled():
+    """As users run it, for tests that compute much."""
     jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(autouse=True)

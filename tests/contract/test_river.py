@@ -31,6 +31,6 @@ def cases():
 
 
 @pytest.mark.parametrize(("model", "check"), list(cases()))
-def test_rivers_own_checks(model, check, unchecked, lightly_compiled, monkeypatch):
+def test_rivers_own_checks(model, check, unchecked, monkeypatch):
     monkeypatch.setattr(stream, "_ENOUGH", 8)  # one padded size fewer to compile
     check(model.clone())

@@ -96,6 +96,7 @@ def test_the_prior_prefers_the_start():
     np.testing.assert_allclose(log_prior(away), -0.5 / 1.5**2)
 
 
+@pytest.mark.usefixtures("fully_compiled")  # where it once went wrong
 @pytest.mark.parametrize("kind", [sgp.RBF, sgp.Matern12, sgp.Matern32, sgp.Matern52])
 def test_a_compiled_loop_has_the_same_gram_matrix(kind):
     """Inside a loop, XLA compiled a branch at distance zero wrongly: the diagonal was off."""

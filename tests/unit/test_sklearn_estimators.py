@@ -9,7 +9,6 @@ from sklearn.preprocessing import StandardScaler
 from streamgp import RBF, Bernoulli, Gaussian, Poisson, fixed
 from streamgp.sklearn import ContinualGPClassifier, ContinualGPRegressor
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 
 KERNEL = RBF(lengthscale=1.0, variance=1.0)
 X = np.linspace(0, 6, 40)[:, None]
