@@ -25,12 +25,10 @@ lint: setup
 	$(BIN)/lint-imports
 
 benchmark: setup
-	$(BIN)/python -m benchmarks.retention
 	$(BIN)/python -m benchmarks.carry
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.updates
 	$(BIN)/python -m benchmarks.samples
-	$(BIN)/python -m benchmarks.solar
 	$(BIN)/python -m benchmarks.coverage
 	$(BIN)/python -m benchmarks.river_stream
 

@@ -29,7 +29,7 @@ def main(seeds: int) -> None:
             rows = []
             for seed in range(seeds):
                 model = sgp.ContinualGP(sgp.Gaussian(), inducing=strategy, carry=rule)
-                outcome = toys.stream_through(model, toys.streaming(seed))
+                outcome = toys.stream_through(model, seed)
                 rows.append((outcome.final, outcome.oldest_now - outcome.oldest_first))
             final, drift = np.array(rows).T
             print(

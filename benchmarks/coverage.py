@@ -4,7 +4,8 @@
 
 Each family draws from itself around a known function, in batches that move on along the input; half
 of it is held out. Intervals of whole numbers hold at least their level: one more step is all or
-nothing. Of the sunspots every tenth month is held out, the others come one by one.
+nothing. Of the sunspots every tenth month is held out, the others come one by one. The
+paper's toys have theirs in the tables of `streamgp reproduce`.
 """
 
 import jax
@@ -12,8 +13,8 @@ import numpy as np
 import paramax
 
 import streamgp as sgp
-from benchmarks import toys
 from streamgp.experiments import solar
+from streamgp.experiments.problem import Options
 
 LEVEL = 0.95
 FAMILIES: dict[str, sgp.Likelihood] = {
@@ -52,23 +53,8 @@ def family(name: str, rows: int = 2000, batches: int = 5, seed: int = 0) -> floa
     return covered(model, x[1::2], y[1::2])
 
 
-def toy(seeds: int = 3) -> tuple[float, float]:
-    """The paper's streaming toy, and its two asynchronous channels together."""
-    single, double = [], []
-    for seed in range(seeds):
-        data, channels = toys.streaming(seed), toys.asynchronous(seed)
-        model = sgp.ContinualGP(sgp.Gaussian())
-        toys.stream_through(model, data)
-        single.append(covered(model, data.x[data.test], data.y[data.test]))
-        model = toys.two_channels(seed)
-        for batch in toys.switching_batches(channels):
-            model.update(batch)
-        double += [covered(model, c.x[c.test], c.y[c.test], name) for name, c in channels.items()]
-    return float(np.mean(single)), float(np.mean(double))
-
-
 def sunspots() -> float:
-    x, y = (column[: solar.WARM_UP + solar.STREAM] for column in solar.load())
+    x, y = solar.problem(Options()).everything()["y"]
     held_out = np.arange(len(x)) % 10 == 5
     learned_x, learned_y = x[~held_out], y[~held_out]
     model = sgp.ContinualGP(
@@ -83,8 +69,6 @@ def main() -> None:
     print("| stream | held-out data in 95% intervals |\n|---|---|")
     for name in FAMILIES:
         print(f"| {name} | {family(name):.3f} |", flush=True)
-    single, double = toy()
-    print(f"| streaming toy | {single:.3f} |\n| asynchronous toy | {double:.3f} |", flush=True)
     print(f"| sunspots | {sunspots():.3f} |")
 
 

@@ -43,7 +43,7 @@ def main(seeds: int) -> None:
             for seed in range(seeds):
                 strategy = sgp.Adaptive(budget=budget, drop=drop)
                 model = sgp.ContinualGP(sgp.Gaussian(), inducing=strategy)
-                outcomes.append(toys.stream_through(model, toys.streaming(seed)))
+                outcomes.append(toys.stream_through(model, seed))
             final = [o.final for o in outcomes]
             drift = np.mean([o.oldest_now - o.oldest_first for o in outcomes])
             print(f"| {budget} | {name} | {np.mean(final):.4f} | {max(final):.4f} | {drift:+.4f} |")

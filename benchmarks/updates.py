@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import streamgp as sgp
-from benchmarks import toys
+from streamgp.experiments.sources import toys
 
 _COLD = """
 import sys, time
@@ -35,7 +35,7 @@ print(imported - begin, time.perf_counter() - imported)
 
 def warm(repeats: int = 30) -> None:
     """134 points at M = 30, all hyperparameters learned, again and again."""
-    data = toys.streaming(0)
+    data = toys.one_channel(0)
     x, y = data.x[:134], data.y[:134]
     model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Fixed(np.linspace(x.min(), x.max(), 30)))
     model.update(x, y)

@@ -9,7 +9,6 @@ from river import compose, preprocessing, proba
 from streamgp import RBF, DataError, Gaussian, fixed
 from streamgp.river import ContinualGPClassifier, ContinualGPRegressor
 
-
 CHEAP = {"kernel": RBF(lengthscale=1.0, variance=1.0), "learning": None}
 
 

@@ -9,7 +9,6 @@ from sklearn.preprocessing import StandardScaler
 from streamgp import RBF, Bernoulli, Gaussian, Poisson, fixed
 from streamgp.sklearn import ContinualGPClassifier, ContinualGPRegressor
 
-
 KERNEL = RBF(lengthscale=1.0, variance=1.0)
 X = np.linspace(0, 6, 40)[:, None]
 Y = np.sin(X[:, 0])

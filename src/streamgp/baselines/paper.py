@@ -143,6 +143,8 @@ class Paper:
     def _climb(self, arguments: Callable[[PyTree], tuple], start: PyTree) -> PyTree:
         """What L-BFGS makes of one of the bound's arguments."""
         first, unravel = ravel_pytree(start)
+        if first.size == 0:
+            return start
         which = 1 if isinstance(start, Moments) else 2
 
         def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:

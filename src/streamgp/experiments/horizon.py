@@ -22,10 +22,11 @@ def draw(x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 def problem(options: Options) -> Problem:
     """Held out: labels drawn anew, half-way between the inputs."""
     generator = np.random.default_rng(options.seed)
-    x = np.linspace(0, 6, 100)
+    x = np.linspace(0, 6, STOPS[-1])
     between = x + 0.5 * (x[1] - x[0])
     y, other = draw(x, generator), draw(between, generator)
-    parts = np.split(np.arange(100), STOPS[:-1])
+    stops = [int(stop * options.share) for stop in STOPS]
+    parts = np.split(np.arange(stops[-1]), stops[:-1])
     train = [{"y": (x[rows], y[rows])} for rows in parts]
     return Problem(train, [{"y": (between[r], other[r])} for r in parts], single=0)
 

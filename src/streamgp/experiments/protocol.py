@@ -63,13 +63,14 @@ def run(
     for name, entry in experiment.methods.items():
         if entry.make is not None:
             told(name)
-        runs[name] = _run(entry, problem, options.seed, keep=not runs)
+        runs[name] = measured(entry, problem, options.seed, keep=not runs)
         if entry.make is not None:
             done()
     return Outcome(experiment, problem, runs)
 
 
-def _run(entry: Entry, problem: Problem, seed: int, *, keep: bool) -> Run:
+def measured(entry: Entry, problem: Problem, seed: int, *, keep: bool = False) -> Run:
+    """One method on one problem; with `keep`, as it is after every step."""
     result = Run(reason=entry.reason, scores={name: [] for name in problem.channels})
     if entry.make is None:
         return result

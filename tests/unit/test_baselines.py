@@ -1,0 +1,116 @@
+"""The methods we compare with are what they say: each against dense algebra."""
+
+import numpy as np
+import pytest
+from scipy.linalg import cho_factor, cho_solve
+
+import streamgp as sgp
+from streamgp.baselines.core import Specification
+from streamgp.baselines.exact import Exact
+from streamgp.baselines.independent import Independent
+from streamgp.baselines.paper import Paper
+from streamgp.baselines.streaming_sparse import StreamingSparse
+
+GENERATOR = np.random.default_rng(0)
+X = np.sort(GENERATOR.uniform(0, 6, 40))
+Y = 3 + np.sin(X) + 0.2 * GENERATOR.normal(size=40)
+AT = np.linspace(0, 6, 15)
+KERNEL = sgp.RBF(lengthscale=sgp.fixed(1.3), variance=sgp.fixed(0.8))
+LIKELIHOOD = sgp.Gaussian(sgp.fixed(0.25))
+FIXED = Specification({"y": LIKELIHOOD}, [KERNEL])
+
+
+def gram(a, b):
+    return 0.8 * np.exp(-0.5 * (a[:, None] - b[None, :]) ** 2 / 1.3**2)
+
+
+def dense(x, y, offset):
+    """Mean and variance of f at AT, given data, by the textbook."""
+    factor = cho_factor(gram(x, x) + 0.25**2 * np.eye(len(x)))
+    cross = gram(x, AT)
+    mean = offset + cross.T @ cho_solve(factor, y - offset)
+    return mean, 0.8 - np.sum(cross * cho_solve(factor, cross), axis=0)
+
+
+def assert_is(prediction, wanted, tolerance):
+    np.testing.assert_allclose(prediction.latent_mean, wanted[0], atol=tolerance)
+    np.testing.assert_allclose(prediction.latent_variance, wanted[1], atol=tolerance)
+
+
+def test_the_exact_gp_is_the_textbooks_in_pieces_too():
+    method = Exact(FIXED)
+    method.update({"y": (X[:15], Y[:15])})
+    assert_is(method.predict(AT), dense(X[:15], Y[:15], Y[:15].mean()), 1e-8)
+    method.update({"y": (X[15:], Y[15:])})
+    assert_is(method.predict(AT), dense(X, Y, Y[:15].mean()), 1e-8)
+
+
+def test_the_exact_gp_scores_samples_by_those_before_them():
+    method, other = Exact(FIXED), Exact(FIXED)
+    for each in (method, other):
+        each.update({"y": (X[:30], Y[:30])})
+    scores = method.update_many(X[30:], Y[30:]).log_predictive_rows["y"]
+    for i in range(30, 40):
+        wanted = other.predict(X[i : i + 1]).log_density(Y[i])
+        np.testing.assert_allclose(scores[i - 30], wanted[0], atol=1e-8)
+        other.update({"y": (X[i : i + 1], Y[i : i + 1])})
+
+
+def test_the_exact_gp_finds_more_likely_hyperparameters():
+    free = Specification({"y": sgp.Gaussian()}, [sgp.RBF()])
+    still, moved = Exact(free, evaluations=0), Exact(free)
+    for method in (still, moved):
+        method.update({"y": (X, Y)})
+    assert moved.predict(X).log_density(Y).sum() > still.predict(X).log_density(Y).sum()
+
+
+def test_two_exact_channels_share_what_they_have_in_common():
+    specification = Specification({"a": sgp.Gaussian(), "b": sgp.Gaussian()}, 1)
+    method = Exact(specification)
+    method.update({"a": (X, Y), "b": (X[::4], 10 * Y[::4])})
+    assert np.abs(method.predict(AT, "b").mean - 10 * (3 + np.sin(AT))).max() < 3
+
+
+def test_the_exact_gp_refuses_what_it_cannot_do():
+    with pytest.raises(sgp.ConfigurationError, match="Gaussian channels"):
+        Exact(Specification({"y": sgp.Poisson()}))
+
+
+def test_streaming_sparse_with_a_point_an_input_is_the_exact_gp():
+    method = StreamingSparse(LIKELIHOOD, KERNEL, points=lambda t: 15 * t)
+    method._points = {1: 15, 2: 40}.get
+    method.update({"y": (X[:15], Y[:15])})
+    assert_is(method.predict(AT), dense(X[:15], Y[:15], Y[:15].mean()), 1e-3)
+    still = StreamingSparse(LIKELIHOOD, KERNEL, points={1: 15, 2: 40}.get)
+    still._learn = False  # points stay at the inputs
+    still.update({"y": (X[:15], Y[:15])})
+    still.update({"y": (X[15:], Y[15:])})
+    assert_is(still.predict(AT), dense(X, Y, Y[:15].mean()), 1e-5)
+
+
+def test_streaming_sparse_keeps_what_it_learned():
+    method = StreamingSparse(sgp.Bernoulli(), points=lambda t: 5 * t)
+    labels = (np.sin(2 * X) > 0).astype(float)
+    for part in np.array_split(np.arange(40), 2):
+        method.update({"y": (X[part], labels[part])})
+    assert len(method.inducing_points[0]) == 10
+    assert np.mean((method.predict(X).mean > 0.5) == labels) > 0.9
+
+
+def test_the_papers_bound_has_the_exact_posterior_at_its_top():
+    """With everything fixed and points where both batches need them, q is the batch posterior."""
+    method = Paper(FIXED, points=lambda t: 12, rounds=1, iterations=2000)
+    method._low, method._high = X.min(), X.max()  # the same grid both times
+    method.update({"y": (X[:15], Y[:15])})
+    assert_is(method.predict(AT), dense(X[:15], Y[:15], Y[:15].mean()), 2e-2)
+    method.update({"y": (X[15:], Y[15:])})
+    assert_is(method.predict(AT), dense(X, Y, Y[:15].mean()), 2e-2)
+
+
+def test_independent_channels_do_not_hear_each_other():
+    both = Independent({name: sgp.ContinualGP(sgp.Gaussian()) for name in "ab"})
+    both.update({"a": (X, Y), "b": (X, -Y)})
+    alone = sgp.ContinualGP(sgp.Gaussian())
+    alone.update(X, Y)
+    np.testing.assert_array_equal(both.predict(AT, "a").mean, alone.predict(AT).mean)
+    assert len(both.inducing_points) == 2

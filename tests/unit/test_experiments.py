@@ -1,0 +1,140 @@
+"""Every experiment of the paper, with a share of its data: it runs, holds and is written down."""
+
+import json
+
+import numpy as np
+import pytest
+
+from streamgp.cli import main
+from streamgp.errors import StreamGPError
+from streamgp.experiments import report
+from streamgp.experiments.catalogue import EXPERIMENTS
+from streamgp.experiments.problem import Options
+from streamgp.experiments.protocol import run
+from streamgp.experiments.scores import Score, pooled, score
+from streamgp.experiments.sources import files
+from streamgp.experiments.tables import claims, tables
+
+SHARES = {
+    "streaming": 0.5,
+    "asynchronous": 0.3,
+    "banana": 0.15,
+    "currency": 0.3,
+    "flights": 0.3,
+    "heterogeneous": 0.6,
+    "solar": 0.06,
+}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiment_runs_and_is_written_down(name, tmp_path, unchecked):
+    options = Options(share=SHARES.get(name, 0.3))
+    outcome = run(EXPERIMENTS[name], options)
+    assert not outcome.ours.reason
+    for channel in outcome.problem.channels:
+        first, now = outcome.ours.oldest(channel)
+        assert now < first + 0.5  # few points; the full experiments say how much exactly
+        assert np.isfinite(outcome.ours.final(channel).nlpd)
+    written = report.write([outcome], tmp_path)
+    page = report.index(tmp_path).read_text()
+    assert all(path.stat().st_size > 500 for path in written)
+    record = json.loads((tmp_path / f"{name}.json").read_text())
+    assert set(record["seeds"][0]) == set(EXPERIMENTS[name].methods)
+    for table in tables([outcome]):
+        assert len({len(row) for row in table.rows} | {len(table.heading)}) == 1
+        assert table.caption.split(":")[0] in page
+    assert claims([outcome])
+
+
+def test_streaming_reaches_the_offline_and_the_exact_model():
+    """What the tables claim, asserted on half the data, over seeds: single batches are small."""
+    gaps, drifts = [], []
+    experiment = EXPERIMENTS["streaming"]
+    kept = ("streamgp", "exact GP")
+    short = experiment.__class__(
+        **{**vars(experiment), "methods": {name: experiment.methods[name] for name in kept}}
+    )
+    for seed in range(3):
+        outcome = run(short, Options(seed, 0.5))
+        gaps.append(outcome.ours.final("y").nlpd - outcome.runs["exact GP"].final("y").nlpd)
+        first, now = outcome.ours.oldest("y")
+        drifts.append(now - first)
+    assert np.mean(gaps) < 0.02
+    assert np.mean(drifts) < 0.02
+
+
+def test_the_others_fill_a_gap():
+    """The real channel has none of its own data there: shared functions must know."""
+    experiment = EXPERIMENTS["heterogeneous"]
+    kept = ("streamgp", "independent GPs")
+    short = experiment.__class__(
+        **{**vars(experiment), "methods": {name: experiment.methods[name] for name in kept}}
+    )
+    outcome = run(short, Options(share=0.6))
+    ours, alone = (outcome.runs[name].gap["real"].nlpd for name in kept)
+    assert ours < alone - 0.3
+
+
+def test_scores_of_parts_are_those_of_the_whole(sine):
+    x, y, model = sine
+    whole = score(model.predict(x), y)
+    parts = pooled([score(model.predict(x[i::3]), y[i::3]) for i in range(3)])
+    np.testing.assert_allclose(parts, whole)
+
+
+def test_the_papers_figure_is_a_sum_with_unit_noise(sine):
+    x, y, model = sine
+    prediction = model.predict(x)
+    total = 1 + prediction.latent_variance
+    wanted = 0.5 * (np.log(2 * np.pi * total) + (y - prediction.mean) ** 2 / total)
+    np.testing.assert_allclose(score(prediction, y).printed, wanted.sum() / 1000)
+
+
+@pytest.fixture(scope="module")
+def sine():
+    import streamgp as sgp
+
+    x = np.linspace(0, 6, 30)
+    y = np.sin(x) + 0.1 * np.random.default_rng(0).normal(size=30)
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model.update(x, y)
+    return x, y, model
+
+
+def test_shares_of_wrong_classes_are_averaged():
+    parts = [Score(10, 1.0, 0.5, np.nan, 0.1), Score(30, 2.0, 0.1, np.nan, 0.2)]
+    assert pooled(parts).error == pytest.approx(0.2)
+
+
+def test_a_motion_file_gives_its_joints(tmp_path):
+    path = tmp_path / "walk.bvh"
+    path.write_text(
+        "HIERARCHY\nROOT Hips\n{\nCHANNELS 3 Xposition Yposition Zposition\nJOINT LeftHand\n{\n"
+        "CHANNELS 2 Zrotation Yrotation\n}\n}\nMOTION\nFrames: 2\nFrame Time: 0.01\n"
+        "1 2 3 4 5\n6 7 8 9 10\n"
+    )
+    found = files.motion(path, {"wrist": ("LeftHand", "Yrotation")})
+    np.testing.assert_array_equal(found["wrist"], [5, 10])
+    with pytest.raises(StreamGPError, match="RightHand"):
+        files.motion(path, {"wrist": ("RightHand", "Yrotation")})
+
+
+def test_data_that_packages_ship():
+    x, y = files.banana()
+    assert x.shape == (5300, 2)
+    assert set(y) == {0.0, 1.0}
+    days, rates = files.exchange_rates("2015-01-01", "2018-12-31")
+    assert len(days) == len(rates) > 1000
+    assert 0.7 < rates.min() < rates.max() < 1.1
+    assert files.walking().shape == (100, 3)
+    with pytest.raises(StreamGPError, match="no_such_package"):
+        files.shipped("no_such_package", "data.csv")
+
+
+def test_the_command_lists_and_refuses(capsys, tmp_path):
+    main(["reproduce", "--list"])
+    assert "banana" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="name of an experiment"):
+        main(["reproduce", "nonsense", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match="folder"):
+        main(["reproduce", "mocap", "--data", str(tmp_path / "none")])
