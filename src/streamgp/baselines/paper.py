@@ -100,7 +100,7 @@ class Paper:
         self._low = np.minimum(self._low, rows.x.min(axis=0))
         self._high = np.maximum(self._high, rows.x.max(axis=0))
         model = self._specification.start(data) if self._kept is None else self._kept.model
-        grid = slots((self._grid(),) * len(model.latent_kernels))
+        grid = slots((self._grid(),) * sum(model.draws))
         task = _Task(rows.pack(), grid, self._kept)
         q, model = self._random(grid), self._shaken(model)
         for _ in range(self._rounds):

@@ -83,19 +83,20 @@ def everything(data: dict[str, Channel]) -> Batch:
     return {name: (c.t[~c.test], c.y[~c.test]) for name, c in data.items()}
 
 
+def kernels() -> list[sgp.RBF | sgp.Periodic]:
+    """Two for the weather, and one for the rhythm of the day."""
+    rhythm = sgp.Periodic(lengthscale=0.5, period=sgp.fixed(1.0))
+    return [sgp.RBF(lengthscale=0.5), sgp.RBF(lengthscale=1.0), rhythm]
+
+
 def model(seed: int = 0) -> sgp.ContinualGP:
-    """Three latent functions: two for the weather, and one for the rhythm of the day."""
     return sgp.ContinualGP(
         {
             "temperature": sgp.Gaussian(),
             "rain": sgp.Bernoulli(),
             "departures": sgp.Poisson(),
         },
-        latents=[
-            sgp.RBF(lengthscale=0.5),
-            sgp.RBF(lengthscale=1.0),
-            sgp.Periodic(lengthscale=0.5, period=sgp.fixed(1.0)),
-        ],
+        latents=kernels(),
         inducing=sgp.Adaptive(tolerance=0.01, budget=64),
         learning=sgp.VEM(every=10),
         seed=seed,

@@ -19,7 +19,7 @@ def steps(*chosen: int) -> Figure:
 
     def draw(outcome: Outcome) -> Any:
         problem, snapshots = outcome.problem, outcome.ours.snapshots
-        columns = [step for step in chosen if step < len(snapshots)]
+        columns = sorted({min(step, len(snapshots) - 1) for step in chosen})
         figure, axes = _grid(len(problem.channels), len(columns))
         for column, step in zip(axes.T, columns, strict=True):
             known = {name for batch in problem.train[: step + 1] for name in batch}
@@ -40,7 +40,7 @@ def maps(*chosen: int) -> Figure:
 
     def draw(outcome: Outcome) -> Any:
         problem, snapshots = outcome.problem, outcome.ours.snapshots
-        columns = [step for step in chosen if step < len(snapshots)]
+        columns = sorted({min(step, len(snapshots) - 1) for step in chosen})
         x = np.concatenate([batch["y"][0] for batch in problem.train])
         sides = [np.linspace(low, high, 60) for low, high in zip(x.min(0), x.max(0), strict=True)]
         figure, axes = _grid(1, len(columns), 3.4, 3.4)

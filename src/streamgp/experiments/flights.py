@@ -39,12 +39,15 @@ EXPERIMENT = Experiment(
     problem=problem,
     methods={
         methods.OURS: methods.ours(airport.model),
-        methods.INDEPENDENT: methods.independent(channels(), inducing=sgp.Adaptive(budget=64)),
+        methods.INDEPENDENT: methods.independent(
+            channels(), latents=airport.kernels(), inducing=sgp.Adaptive(budget=64)
+        ),
         methods.SPARSE: methods.ONE_CHANNEL_ONLY,
         methods.PAPER: methods.paper(
             lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.5)] * 3, seed),
             lambda t: 8 + 4 * t,
             rounds=2,
+            iterations=40,
         ),
         methods.HORIZON: methods.ONE_CHANNEL_ONLY,
         methods.OFFLINE: methods.offline(airport.model),
