@@ -1,8 +1,8 @@
 """Heterogeneous: a real, a binary, a count and a categorical channel that share two functions.
 
-The paper promises such an experiment and has none. The first batch has all channels; from then on they
-come one at a time, and for a stretch the real one is silent: what the others know of the functions
-must fill its gap.
+The paper promises such an experiment and has none. The first batch has all channels; from then on
+they come one at a time, and for a stretch the real one is silent: what the others know of the
+functions must fill its gap.
 """
 
 from itertools import pairwise

@@ -1,7 +1,7 @@
 """What an experiment is: data in an order, methods that learn it, and what the paper printed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -86,6 +86,10 @@ class Experiment:
     methods: dict[str, Entry]
     figures: dict[str, Callable[[Any], Any]]  # by caption
     printed: Printed | None = None
+
+    def only(self, *names: str) -> "Experiment":
+        """With some of its methods."""
+        return replace(self, methods={name: self.methods[name] for name in names})
 
 
 def merged(batches: Sequence[Data]) -> Data:
