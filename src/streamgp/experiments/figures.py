@@ -1,5 +1,6 @@
 """Pictures of experiments: what our model knew at some of the steps."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -82,13 +83,16 @@ def retention(outcome: Outcome) -> Any:
     problem = outcome.problem
     figure, axes = _grid(1, len(problem.channels), 4.6, 3.0)
     for ax, name in zip(axes[0], problem.channels, strict=True):
+        styles = itertools.cycle(("--", ":", "-."))
         for method, run in outcome.runs.items():
             curve = _oldest(run.scores.get(name, []))
             if len(curve) > 1:
                 ax.plot(np.arange(1, len(curve) + 1), curve, marker="o", markersize=3, label=method)
             elif len(curve) == 1:
-                ax.axhline(curve[0], color="0.5", linestyle="--", linewidth=1, label=method)
-        ax.set_xlabel("updates of the channel's own and others since")
+                style = next(styles)
+                ax.axhline(curve[0], color="0.4", linestyle=style, linewidth=1, label=method)
+        ax.set_xlabel("updates, from the one that brought it")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_ylabel(f"NLPD of the first batch of {name}")
         _within(ax)
     axes[0, 0].legend(fontsize=7)
