@@ -209,3 +209,21 @@ def test_pieces_do_not_depend_on_where_one_begins(tmp_path):
     for one, other in zip(whole[2:], later, strict=True):
         pd.testing.assert_frame_equal(one, other)
     assert Path(path).exists()
+
+
+def test_clocks_that_change_within_a_file(folder):
+    """Written with offsets, the hours around summer time have two of them."""
+    hours = pd.date_range("2024-03-31 00:00", periods=60, freq="15min", tz="Europe/Madrid")
+    frame().assign(hour=hours).to_csv(folder / "data.csv", index=False)
+    text = (folder / "data.csv").read_text()
+    assert "+01:00" in text
+    assert "+02:00" in text
+    model = command(folder)
+    assert model.observations["level"] == 60
+    assert np.ptp(model.inducing_points[0]) <= 59 * 15 * 60  # seconds: no hour was lost or gained
+
+
+def test_times_that_are_not_all_times(folder):
+    frame().assign(hour=["2024-03-31 00:00", "soon"] * 30).to_csv(folder / "data.csv", index=False)
+    with pytest.raises(SystemExit, match="ISO 8601"):
+        command(folder)

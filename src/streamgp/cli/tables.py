@@ -11,6 +11,7 @@ import pandas as pd
 from streamgp.errors import DataError, problem
 
 STDIN = "-"
+_OFFSET = r"(?:Z|[+-]\d\d:?\d\d)$"  # at the end of a time that says where it was taken
 _FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
@@ -118,7 +119,7 @@ def _with_times(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     for name in columns:
         if name in frame and not pd.api.types.is_numeric_dtype(frame[name]):
             try:
-                frame = frame.assign(**{name: pd.to_datetime(frame[name])})
+                frame = frame.assign(**{name: _times(frame[name])})
             except (ValueError, TypeError) as error:
                 raise DataError(
                     problem(
@@ -126,6 +127,16 @@ def _with_times(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
                     )
                 ) from error
     return frame
+
+
+def _times(column: pd.Series) -> pd.Series:
+    """Written times as such; where offsets change, as with summer time, as UTC."""
+    try:
+        return pd.to_datetime(column)
+    except ValueError:
+        if not column.dropna().astype(str).str.contains(_OFFSET).all():
+            raise
+        return pd.to_datetime(column, utc=True)
 
 
 def text(frame: pd.DataFrame, kind: str, *, header: bool) -> str:

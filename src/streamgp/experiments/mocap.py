@@ -1,7 +1,7 @@
 """Mocap: three sensors of a walking person (the paper's Figure 10).
 
-With `--data` a folder that has CMU's trial 02_01 as a .bvh file: the vertical axes of the left
-wrist, the right wrist and the right femur. Otherwise a stand-in: a walker's accelerometer.
+With `--data` a folder that has CMU's trial 02_01 as a .bvh file: the left wrist, the
+right wrist and the right femur. Otherwise a stand-in: a walker's accelerometer.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ from streamgp.experiments.sources import files
 STEPS = 5
 TEST_SHARE = 0.3
 JOINTS = {
-    "left wrist": ("LeftHand", "Yrotation"),
-    "right wrist": ("RightHand", "Yrotation"),
+    "left wrist": ("LeftHand", "Xrotation"),  # the only angle a wrist has there
+    "right wrist": ("RightHand", "Xrotation"),
     "right femur": ("RightUpLeg", "Yrotation"),
 }
 AXES = ("x", "y", "z")
@@ -26,7 +26,9 @@ def recording(options: Options) -> tuple[dict[str, np.ndarray], str]:
     """Channels by name, a value a frame, and where they are from."""
     path = files.found(options.data, "*.bvh")
     if path is not None:
-        return files.motion(path, JOINTS), f"{path.name}: angles in degrees, in frames."
+        joints = files.motion(path, JOINTS)
+        walk = {name: angles[1:] for name, angles in joints.items()}  # the first frame is a T-pose
+        return walk, f"{path.name}: angles in degrees, in frames."
     note = "Stand-in: accelerometer of a walking person (BasicMotions, shipped with sktime)."
     return dict(zip(AXES, files.walking().T, strict=True)), note
 
