@@ -61,13 +61,14 @@ class Scores(NamedTuple):
 
 
 def one_by_one(method: Any, name: str, x: np.ndarray, y: np.ndarray) -> Scores:
-    """As many updates as there are samples, each scored first."""
+    """As many updates as there are samples, each scored first; the very first has no score."""
     x, y = matrix(x), np.asarray(y, float)
-    scores = []
-    for row, value in zip(x, y, strict=True):
-        scores.append(method.predict(row[None], name).log_density(value)[0])
-        method.update({name: (row[None], value[None])})
-    return Scores({name: np.array(scores)})
+    scores = np.full(len(y), np.nan)
+    for i in range(len(y)):
+        if method.inducing_points:
+            scores[i] = method.predict(x[i : i + 1], name).log_density(y[i])[0]
+        method.update({name: (x[i : i + 1], y[i : i + 1])})
+    return Scores({name: scores})
 
 
 # Mean and covariance of the latent parameters of one channel, by its index, at some inputs.

@@ -114,7 +114,7 @@ def _learn_one_by_one(method: Method, batch: Data, result: Run) -> None:
     begin = time.process_time()
     report = method.update_many(x, y)  # type: ignore[attr-defined]
     result.seconds.append((time.process_time() - begin) / len(y))
-    result.prequential[name] = -float(np.mean(report.log_predictive_rows[name]))
+    result.prequential[name] = -float(np.nanmean(report.log_predictive_rows[name]))
 
 
 def _score(method: Method, problem: Problem, step: int, result: Run) -> None:
