@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+import jax
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -38,6 +39,7 @@ def run(
         outcomes = _outcomes(experiment, seeds, share, data, console)
         written = report.write(outcomes, out)
         console.print(Markdown(written[0].read_text().split("![")[0]))
+        jax.clear_caches()  # a process may hold some thousands of programs, and then dies
     page = report.index(out)
     console.print(f"{time.perf_counter() - begin:.0f} s in all. Everything is in {page}")
 
