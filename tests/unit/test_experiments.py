@@ -45,6 +45,10 @@ def test_an_experiment_runs_and_is_written_down(name, tmp_path, unchecked):
         assert np.isfinite(outcome.ours.final(channel).nlpd)
     for method, made in outcome.runs.items():
         assert bool(made.reason) == (experiment.methods[method].make is None), made.reason
+    if outcome.problem.single is not None:
+        learned = len(outcome.problem.everything()["y"][1])
+        warm = sum(len(b["y"][1]) for b in outcome.problem.train[: outcome.problem.single])
+        assert len(outcome.ours.singles["y"]) == learned - warm
     if outcome.problem.gap:  # a channel is silent: what the others say must tell
         ours, alone = (made.gap["real"].nlpd for made in outcome.runs.values())
         assert ours < alone - 0.1

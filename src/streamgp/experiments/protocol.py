@@ -20,7 +20,7 @@ class Run:
     # By channel: after step t, the scores of the held-out data of batches 0 … t that have some.
     scores: dict[str, list[list[Score | None]]] = field(default_factory=dict)
     gap: dict[str, Score] = field(default_factory=dict)
-    prequential: dict[str, float] = field(default_factory=dict)  # NLPD, of single samples
+    singles: dict[str, list[float]] = field(default_factory=dict)  # log p of each before learned
     seconds: list[float] = field(default_factory=list)  # CPU time of each update
     points: int | None = None  # inducing points at the end
     snapshots: list[Any] = field(default_factory=list)  # after each step; ours alone
@@ -30,6 +30,11 @@ class Run:
     def final(self, channel: str) -> Score:
         """Everything held out, at the end."""
         return pooled([s for s in self.scores[channel][-1] if s is not None])
+
+    def prequential(self, channel: str) -> float:
+        """NLPD of the samples that came one at a time, each before it was learned."""
+        scores = self.singles.get(channel)
+        return -float(np.nanmean(scores)) if scores else np.nan
 
     def oldest(self, channel: str) -> tuple[float, float]:
         """NLPD of the channel's first batch when it was first learned, and at the end."""
@@ -114,7 +119,7 @@ def _learn_one_by_one(method: Method, batch: Data, result: Run) -> None:
     begin = time.process_time()
     report = method.update_many(x, y)  # type: ignore[attr-defined]
     result.seconds.append((time.process_time() - begin) / len(y))
-    result.prequential[name] = -float(np.nanmean(report.log_predictive_rows[name]))
+    result.singles.setdefault(name, []).extend(map(float, report.log_predictive_rows[name]))
 
 
 def _score(method: Method, problem: Problem, step: int, result: Run) -> None:

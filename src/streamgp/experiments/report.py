@@ -89,7 +89,7 @@ def _record(
                             for channel, rows in run.scores.items()
                         },
                         "gap": {channel: s._asdict() for channel, s in run.gap.items()},
-                        "prequential": run.prequential,
+                        "singles": run.singles,
                         "seconds": run.seconds,
                         "points": run.points,
                         "reason": run.reason,

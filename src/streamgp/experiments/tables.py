@@ -73,7 +73,7 @@ def _cells(
         f"{_mean(oldest[:, 0])} → {_mean(oldest[:, 1])}" if streamed else _mean(oldest[:, 1]),
     ]
     if single:
-        cells.append(_spread([run.prequential.get(channel, np.nan) for run in runs]))
+        cells.append(_spread([run.prequential(channel) for run in runs]))
     if in_gap:
         cells.append(_spread([run.gap[channel].nlpd for run in runs]))
     sizes = [run.points for run in runs if run.points]
