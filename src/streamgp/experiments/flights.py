@@ -45,8 +45,8 @@ EXPERIMENT = Experiment(
         methods.SPARSE: methods.ONE_CHANNEL_ONLY,
         methods.PAPER: methods.paper(
             lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.5)] * 3, seed),
-            lambda t: 8 + 4 * t,
-            rounds=2,
+            lambda t: 8 + 2 * t,
+            rounds=1,
             iterations=40,
         ),
         methods.HORIZON: methods.ONE_CHANNEL_ONLY,

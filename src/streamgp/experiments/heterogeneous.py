@@ -96,7 +96,7 @@ EXPERIMENT = Experiment(
         methods.PAPER: methods.paper(
             lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.1)] * 3, seed),
             lambda t: 6 + t,
-            rounds=2,
+            rounds=1,
             iterations=40,
         ),
         methods.HORIZON: methods.ONE_CHANNEL_ONLY,

@@ -94,7 +94,7 @@ EXPERIMENT = Experiment(
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
-        methods.SPARSE: methods.sparse(sgp.Gaussian(), lambda t: 60 + t // 4, sgp.Matern32()),
+        methods.SPARSE: methods.sparse(sgp.Gaussian(), lambda t: 60 + t // 8, sgp.Matern32()),
         methods.PAPER: methods.paper(
             told_the_noise, lambda t: 10 + t // 100, rounds=1, iterations=20
         ),
