@@ -71,7 +71,8 @@ def gap(other: str) -> Figure:
             ax.plot(*merged(problem.train)[name], ".", color="0.6", markersize=3, label="learned")
             ax.plot(x, y, ".", color="tab:red", markersize=4, label="never shown")
             ax.set_title(f"{which}: NLPD {run.gap[name].nlpd:.2f} in the gap")
-        axes[0, 0].legend(loc="best", fontsize=8)
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
         _same_height(axes)
         return figure
 
