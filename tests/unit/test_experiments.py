@@ -26,7 +26,7 @@ REDUCED = {
     "asynchronous": (0.2, ("streamgp", "infinite-horizon GP")),
     "mocap": (0.6, ("streamgp",)),
     "solar": (0.06, ("streamgp", "infinite-horizon GP", "exact GP, hindsight")),
-    "horizon": (0.3, ()),
+    "horizon": (0.3, ("streamgp", "infinite-horizon GP")),
     "ssgp": (1.0, ()),
     "heterogeneous": (1.0, ("streamgp", "independent GPs")),
     "flights": (0.3, ("streamgp",)),
@@ -139,5 +139,13 @@ def test_the_command_lists_and_refuses(capsys, tmp_path):
     assert "banana" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="name of an experiment"):
         main(["reproduce", "nonsense", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match="at least one seed"):
+        main(["reproduce", "mocap", "--seeds", "0"])
     with pytest.raises(SystemExit, match="folder"):
         main(["reproduce", "mocap", "--data", str(tmp_path / "none")])
+
+
+def test_the_command_runs_and_writes(capsys, tmp_path):
+    main(["reproduce", "horizon", "--share", "0.3", "--out", str(tmp_path)])
+    assert "Yes or no along a line" in capsys.readouterr().out
+    assert "horizon.png" in (tmp_path / "index.html").read_text()

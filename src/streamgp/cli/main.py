@@ -30,7 +30,7 @@ Writes a table (Markdown), everything as JSON, and pictures for each experiment,
 
 examples:
     streamgp reproduce --list
-    streamgp reproduce streaming --seeds 10
+    streamgp reproduce streaming banana --seeds 10
     streamgp reproduce all --out results
     streamgp reproduce mocap --data folder-with-bvh-file
 """
@@ -82,9 +82,10 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seed", type=int, default=0, help="of the held-out hours")
 
     reproduce = add("reproduce", _reproduce, "run the experiments of the paper", _REPRODUCE)
-    reproduce.add_argument("name", nargs="?", default="all", help="an experiment, or all")
+    reproduce.add_argument("names", nargs="*", default=["all"], help="experiments, or all")
     reproduce.add_argument("--list", action="store_true", help="name the experiments, and stop")
     reproduce.add_argument("--seeds", type=int, default=1, help="how many")
+    reproduce.add_argument("--jobs", type=int, default=2, help="experiments at a time")
     reproduce.add_argument("--data", type=Path, help="a folder with files of your own")
     reproduce.add_argument("--out", type=Path, default=Path("reproduced"), help="the folder")
     reproduce.add_argument("--share", type=float, default=1.0, help="of the data, for a quick look")
@@ -143,8 +144,9 @@ def _reproduce(options: argparse.Namespace) -> None:
         reproduce.list_all()
         return
     reproduce.run(
-        options.name, options.out, seeds=options.seeds, share=options.share, data=options.data
-    )
+        options.names, options.out, seeds=options.seeds, share=options.share, data=options.data,
+        jobs=options.jobs,
+    )  # fmt: skip
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -57,7 +57,7 @@ def methods_of(rule: methods.Rule) -> dict[str, Entry]:
         methods.HORIZON: methods.ONE_CHANNEL_ONLY,
         methods.OFFLINE: methods.offline(trained),
         methods.EXACT: methods.exact(
-            lambda seed: Specification(channels(), 2, seed), evaluations=25
+            lambda seed: Specification(channels(), 2, seed), evaluations=12
         ),
     }
 
