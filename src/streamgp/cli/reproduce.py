@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from multiprocessing import Manager, get_context
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,8 +67,9 @@ def run(
 
 def _run_all(todo: Sequence[Job], jobs: int, console: Console) -> None:
     """Each in a process of its own: one that compiled all their programs would run out of room."""
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=1)
-    with Manager() as manager, Progress(*_COLUMNS, console=console) as progress:
+    apart = get_context("spawn")  # JAX has threads, and threads do not survive a fork
+    pool = ProcessPoolExecutor(jobs, apart, max_tasks_per_child=1)
+    with apart.Manager() as manager, Progress(*_COLUMNS, console=console) as progress:
         news = manager.Queue()
         tasks = {job.name: _add(progress, job) for job in todo}
         waiting = {pool.submit(_apart, job, news) for job in todo}
