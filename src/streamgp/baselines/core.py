@@ -1,7 +1,7 @@
 """What the baselines share: where models start from, rows of data, and predictions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +19,8 @@ from streamgp.prediction import Prediction
 from streamgp.setup import Setup
 
 Data = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by channel: inputs and observations
+
+T = TypeVar("T")
 
 _ROWS = 4096  # that a prediction takes at a time
 
@@ -52,6 +54,15 @@ class Specification(NamedTuple):
         if channel not in names:
             raise DataError(problem(f"a channel among {names}", repr(channel), "Check the name."))
         return names.index(channel)
+
+
+def learned(kept: T | None) -> T:
+    """What has been kept of the past, if there is any."""
+    if kept is None:
+        raise DataError(
+            problem("a model with data", "one without", "Call `update` before `predict`.")
+        )
+    return kept
 
 
 class Scores(NamedTuple):

@@ -8,7 +8,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
-from streamgp.baselines.core import Data, Scores, Specification, prediction
+from streamgp.baselines.core import Data, Scores, Specification, learned, prediction
 from streamgp.data import Batch
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
@@ -86,8 +86,7 @@ class Exact:
     @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
         """What that channel will show at `x`."""
-        assert self._rows is not None, "nothing has been learned yet"
-        batch, index = _batch(self._rows), self._specification.position(channel)
+        batch, index = _batch(learned(self._rows)), self._specification.position(channel)
 
         def marginal(rows: Float[Array, "N P"], index: int) -> tuple[Array, Array]:
             return _predict(batch, self.model, *self._half, rows, index)

@@ -18,6 +18,7 @@ import paramax
 from jaxtyping import Array, ArrayLike, Float
 
 from streamgp.baselines.checks import check_model, check_observations, even_step, one_column
+from streamgp.baselines.core import Scores
 from streamgp.baselines.steady import (
     Steady,
     away,
@@ -32,12 +33,6 @@ from streamgp.errors import DataError, NumericalError, problem
 from streamgp.likelihoods import Gaussian, Likelihood
 from streamgp.precision import double_precision
 from streamgp.prediction import Prediction
-
-
-class Scores(NamedTuple):
-    """The log predictive density of every sample of a run before it was learned."""
-
-    log_predictive_rows: dict[str, np.ndarray]
 
 
 class _State(NamedTuple):

@@ -7,8 +7,8 @@ all inputs seen so far. The next batch maximises (Eq. 10, Eq. 19)
 
 where q̃ is what the old q and the old hyperparameters predict at the new points, by L-BFGS on means
 and Cholesky factors, then on hyperparameters and mixing weights, and so on in turn. q and the
-weights start at random every time, likelihood parameters stay as they are given, and whatever a
-stopped optimiser returns is taken.
+weights start at random every time, and whatever a stopped optimiser returns is taken. In the paper
+likelihood parameters are given: fix them for that.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,10 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 from scipy.optimize import minimize
 
-from streamgp.baselines.core import Data, Scores, Specification, one_by_one, prediction
+from streamgp.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
 from streamgp.data import Batch
 from streamgp.generative import Generative
-from streamgp.inference.bounds import Normal, kl_divergence
+from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
 from streamgp.inference.conditioning import Inducing, factorise, features
 from streamgp.linalg import cross_gram, gram, solve_lower
 from streamgp.parameters import split
@@ -87,10 +87,8 @@ class Paper:
     def inducing_points(self) -> tuple[np.ndarray, ...]:
         if self._kept is None:
             return ()
-        return tuple(
-            np.asarray(points[mask])
-            for points, mask in zip(*jax.tree.leaves(self._kept.inducing), strict=True)
-        )
+        where = self._kept.inducing
+        return tuple(np.asarray(z[mask]) for z, mask in zip(where.points, where.mask, strict=True))
 
     @double_precision
     def update(self, data: Data) -> None:
@@ -163,8 +161,7 @@ class Paper:
     @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
         """What that channel will show at `x`."""
-        kept = self._kept
-        assert kept is not None, "nothing has been learned yet"
+        kept = learned(self._kept)
         index = self._specification.position(channel)
         return prediction(kept.model, lambda rows, i: _predict(kept, rows, i), x, index)
 
@@ -192,15 +189,12 @@ def _bound(task: _Task, q: Moments, wrapped: Generative) -> Float[Array, ""]:
         lambda likelihood, *row: likelihood.expected_log_density(*row),
         task.batch, mean, covariance,
     )  # fmt: skip
-    bound = jnp.sum(expected)
-    for index, prior in enumerate(_priors(model, task.grid)):
-        bound -= kl_divergence(q.of(index), prior)
+    bound, priors = jnp.sum(expected), _priors(model, task.grid)
     if task.past is None:
-        return bound
+        return bound - sum(kl_divergence(q.of(i), prior) for i, prior in enumerate(priors))
     before = paramax.unwrap(task.past.model)
-    for index, prior in enumerate(_priors(before, task.grid)):
-        bound += kl_divergence(q.of(index), prior)
-        bound -= kl_divergence(q.of(index), _continual(before, task.past, task.grid, index))
+    for i, (new, old) in enumerate(zip(priors, _priors(before, task.grid), strict=True)):
+        bound = paper_bound(bound, q.of(i), new, old, _continual(before, task.past, task.grid, i))
     return bound
 
 

@@ -21,7 +21,7 @@ import paramax
 from jaxtyping import Array, Float
 from tinygp.kernels import Kernel
 
-from streamgp.baselines.core import Data, Scores, Specification, one_by_one, prediction
+from streamgp.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
 from streamgp.data import Batch
 from streamgp.generative import Generative
 from streamgp.inference.carry import through
@@ -125,8 +125,7 @@ class StreamingSparse:
     @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
         """What the channel will show at `x`."""
-        kept = self._kept
-        assert kept is not None, "nothing has been learned yet"
+        kept = learned(self._kept)
         index = self._specification.position(channel)
         return prediction(kept.model, lambda rows, _: _predict(kept, rows), x, index)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import paramax
+from tinygp.kernels import Kernel
 
 from streamgp.baselines.core import Specification
 from streamgp.baselines.exact import Exact
@@ -12,7 +13,6 @@ from streamgp.baselines.infinite_horizon import InfiniteHorizon
 from streamgp.baselines.paper import Paper
 from streamgp.baselines.streaming_sparse import StreamingSparse
 from streamgp.experiments.problem import Entry, cannot
-from streamgp.kernels import RBF
 from streamgp.likelihoods import Likelihood
 from streamgp.model import ContinualGP
 
@@ -45,16 +45,11 @@ def exact(specification: Callable[[int], Specification], evaluations: int = 40) 
     )
 
 
-def sparse(likelihood: Likelihood, points: Rule, kernel: object = None, **settings: int) -> Entry:
+def sparse(likelihood: Likelihood, points: Rule, kernel: Kernel | None = None) -> Entry:
     """Streaming sparse GPs (Bui et al., 2017)."""
     return Entry(
         lambda problem, seed: StreamingSparse(
-            likelihood,
-            kernel or RBF(),  # type: ignore[arg-type]
-            points=points,
-            name=problem.channels[0],
-            seed=seed,
-            **settings,
+            likelihood, kernel, points=points, name=problem.channels[0], seed=seed
         )
     )
 

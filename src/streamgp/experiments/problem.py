@@ -1,15 +1,14 @@
 """What an experiment is: data in an order, methods that learn it, and what the paper printed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from streamgp.baselines.core import Data
 from streamgp.prediction import Prediction
-
-Data = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by channel: inputs and observations
 
 
 class Method(Protocol):

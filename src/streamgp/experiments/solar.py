@@ -43,25 +43,19 @@ def problem(options: Options) -> Problem:
     return Problem(parts, parts, single=1, note=note)
 
 
-def model(seed: int) -> sgp.ContinualGP:
+def model(seed: int, learning: sgp.VEM = sgp.VEM(every=5)) -> sgp.ContinualGP:  # noqa: B008
     """A rough kernel, as sunspots are anything but smooth, and so many points."""
     return sgp.ContinualGP(
         sgp.Gaussian(),
         latents=[sgp.Matern32()],
         inducing=sgp.Adaptive(budget=512),
-        learning=sgp.VEM(every=5),
+        learning=learning,
         seed=seed,
     )
 
 
 def trained(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(
-        sgp.Gaussian(),
-        latents=[sgp.Matern32()],
-        inducing=sgp.Adaptive(budget=512),
-        learning=sgp.VEM(evaluations=200),
-        seed=seed,
-    )
+    return model(seed, sgp.VEM(evaluations=200))
 
 
 def specification(seed: int) -> Specification:
