@@ -24,7 +24,7 @@ import numpy as np
 
 import streamgp as sgp
 from benchmarks.wild import FAMILIES, Batch, World
-from streamgp.cli.main import use_compilation_cache
+from streamgp.compiling import use_compilation_cache
 from streamgp.display import progress_bar
 from streamgp.inducing import Strategy
 from streamgp.inference.carry import Carry, Marginals, Projection

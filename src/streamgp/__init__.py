@@ -1,6 +1,7 @@
 """Continual multi-task Gaussian processes."""
 
 from streamgp import plot
+from streamgp.compiling import use_compilation_cache
 from streamgp.errors import (
     ConfigurationError,
     DataError,
@@ -94,4 +95,5 @@ __all__ = [
     "load",
     "plot",
     "register",
+    "use_compilation_cache",
 ]

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import jax
-
 import streamgp
 from streamgp.cli import config
 from streamgp.errors import StreamGPError
@@ -34,6 +32,15 @@ examples:
     streamgp reproduce all --out results
     streamgp reproduce mocap --data folder-with-bvh-file
 """
+_BENCH = """
+Peers (GPyTorch, GPflow) are installed into environments of their own the first time. Writes a table
+(Markdown), everything as JSON, and pictures for each comparison.
+
+examples:
+    streamgp bench --list
+    streamgp bench samples --repeats 5
+    streamgp bench all --out measured
+"""
 _PREDICT = """
 examples:
     streamgp predict plant.sgp hours.csv --out predicted.parquet
@@ -50,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     """The entry point. What is wrong is said in a sentence, without a traceback."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING)
-    use_compilation_cache()
+    streamgp.use_compilation_cache()
     try:
         options.command(options)
     except (StreamGPError, OSError, ImportError) as error:
@@ -89,6 +96,17 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument("--data", type=Path, help="a folder with files of your own")
     reproduce.add_argument("--out", type=Path, default=Path("reproduced"), help="the folder")
     reproduce.add_argument("--share", type=float, default=1.0, help="of the data, for a quick look")
+
+    bench = add("bench", _bench, "measure streamgp beside its peers", _BENCH)
+    bench.add_argument("names", nargs="*", default=["all"], help="comparisons, or all")
+    bench.add_argument("--list", action="store_true", help="name the comparisons, and stop")
+    bench.add_argument("--repeats", type=int, default=3, help="how often each is measured")
+    bench.add_argument("--out", type=Path, default=Path("measured"), help="the folder")
+    bench.add_argument("--share", type=float, default=1.0, help="of the data, for a quick look")
+    bench.add_argument(
+        "--peers", type=Path, default=Path.home() / ".cache" / "streamgp" / "peers",
+        help="where the peers' environments are",
+    )  # fmt: skip
 
     run = add("run", _run, "stream a table into a model", _RUN)
     run.add_argument("config", type=Path, metavar="CONFIG.toml")
@@ -149,6 +167,18 @@ def _reproduce(options: argparse.Namespace) -> None:
     )  # fmt: skip
 
 
+def _bench(options: argparse.Namespace) -> None:
+    from streamgp.cli import bench
+
+    if options.list:
+        bench.list_all()
+        return
+    bench.run(
+        options.names, options.out, peers=options.peers, repeats=options.repeats,
+        share=options.share,
+    )  # fmt: skip
+
+
 def _run(options: argparse.Namespace) -> None:
     from streamgp.cli import run
 
@@ -183,12 +213,3 @@ def _plot(options: argparse.Namespace) -> None:
     from streamgp.cli import picture
 
     picture.run(options.model, options.out, channels=options.channel)
-
-
-def use_compilation_cache() -> None:
-    """Keep compiled programs between processes, unless the user has chosen a place already."""
-    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
-        jax.config.update(
-            "jax_compilation_cache_dir", str(Path.home() / ".cache" / "streamgp" / "jax")
-        )
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from streamgp.cli.main import use_compilation_cache
+from streamgp.compiling import use_compilation_cache
 from streamgp.errors import ConfigurationError, problem
 from streamgp.experiments import report
 from streamgp.experiments.catalogue import EXPERIMENTS

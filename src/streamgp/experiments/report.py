@@ -72,7 +72,7 @@ def _record(
 ) -> dict[str, Any]:
     """Everything as plain numbers and text."""
     experiment, problem = outcomes[0].experiment, outcomes[0].problem
-    return _plain(
+    return plain(
         {
             "experiment": experiment.name,
             "about": experiment.about,
@@ -102,12 +102,12 @@ def _record(
     )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Numbers that JSON knows: what is not a number is null."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(each) for each in value]
     if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value

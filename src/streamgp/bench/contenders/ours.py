@@ -1,0 +1,51 @@
+"""streamgp itself."""
+
+import numpy as np
+
+import streamgp as sgp
+
+KERNELS = {"rbf": sgp.RBF, "matern32": sgp.Matern32}
+LIKELIHOODS = {"real": sgp.Gaussian, "binary": sgp.Bernoulli}
+
+
+class Contender:
+    """A `ContinualGP`; with `many`, single samples go through `update_many`.
+
+    `grid`, (low, high, count), is for inducing points that stay where they are; without `every`
+    nothing is learned but the functions.
+    """
+
+    def __init__(
+        self, kind="real", kernel="rbf", channels=1, latents=1, budget=256, tolerance=1e-2,
+        every=100, evaluations=40, grid=None, many=False,
+    ):  # fmt: skip
+        names = [f"channel {index}" for index in range(channels)]
+        self.model = sgp.ContinualGP(
+            {name: LIKELIHOODS[kind]() for name in names},
+            latents=[KERNELS[kernel]()] * latents,
+            inducing=sgp.Fixed(np.linspace(*grid)) if grid else sgp.Adaptive(tolerance, budget),
+            learning=sgp.VEM(evaluations=evaluations, every=every) if every else None,
+        )
+        self.names = np.array(names)
+        if many:
+            self.stream = self._stream
+
+    def learn(self, x, y, channel):
+        self.model.update(
+            {self.names[c]: (x[channel == c], y[channel == c]) for c in np.unique(channel)}
+        )
+
+    def _stream(self, x, y, channel):
+        report = self.model.update_many(x, y, self.names[channel])
+        scores = np.zeros(len(y))
+        for name, rows in report.log_predictive_rows.items():
+            scores[self.names[channel] == name] = rows
+        return scores
+
+    def predict(self, x, channel):
+        mean, variance = np.zeros(len(x)), np.zeros(len(x))
+        for c in np.unique(channel):
+            rows = channel == c
+            prediction = self.model.predict(x[rows], self.names[c])
+            mean[rows], variance[rows] = prediction.mean, prediction.variance
+        return mean, variance

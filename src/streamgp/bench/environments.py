@@ -1,0 +1,42 @@
+"""Environments of the peers: made once, apart from ours, with the versions that were compared."""
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from streamgp.errors import ConfigurationError, problem
+
+OURS = "streamgp"
+REQUIREMENTS = {
+    "gpytorch": ("torch==2.13.0", "gpytorch==1.15.2", "numpy"),
+    "gpflow": ("gpflow==2.11.2", "tensorflow==2.21.0"),
+}
+
+
+def python(name: str, folder: Path) -> Path:
+    """The interpreter of an environment, which is made if it is not there yet."""
+    if name == OURS:
+        return Path(sys.executable)
+    home = folder / name
+    interpreter = home / "bin" / "python"
+    wanted, ready = "\n".join(REQUIREMENTS[name]), home / "ready"
+    if not ready.exists() or ready.read_text() != wanted:
+        venv.create(home, with_pip=True, clear=True)
+        _install(interpreter, name)
+        ready.write_text(wanted)
+    return interpreter
+
+
+def _install(interpreter: Path, name: str) -> None:
+    done = subprocess.run(
+        [interpreter, "-m", "pip", "install", "--quiet", *REQUIREMENTS[name]],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise ConfigurationError(
+            problem(
+                f"an environment for {name}", done.stderr.strip().splitlines()[-1],
+                "Check the network and try again.",
+            )
+        )  # fmt: skip
