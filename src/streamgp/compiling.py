@@ -1,11 +1,45 @@
-"""Compiled programs, kept between processes."""
+"""How programs are compiled, and where they are kept between processes."""
 
+import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+# XLA's newer code generator for fused loops takes a third of the compile time and gives nothing
+# back here, where the work is in LAPACK calls and products (docs/adr/0011).
+_OPTIONS = {"xla_cpu_use_fusion_emitters": False}
+
 _SHORTEST = 0.1  # seconds of compilation that are worth a file
+
+
+def compiled(function: F) -> F:
+    """`function` as a program, compiled for each new shape of its arrays."""
+
+    @functools.cache
+    def program() -> Callable[..., Any]:
+        return eqx.filter_jit(function, compiler_options=_understood())  # type: ignore[call-overload]
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return program()(*args, **kwargs)
+
+    return run  # type: ignore[return-value]
+
+
+@functools.cache
+def _understood() -> dict[str, bool] | None:
+    """The options, if this version of XLA has them."""
+    try:
+        jax.jit(lambda: 0, compiler_options=_OPTIONS)()
+    except jax.errors.JaxRuntimeError:
+        return None
+    return _OPTIONS
 
 
 def use_compilation_cache(folder: str | os.PathLike[str] | None = None) -> None:

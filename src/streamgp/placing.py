@@ -3,23 +3,23 @@
 import dataclasses
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import paramax
 from jaxtyping import Array, Bool, Float, Int
 
 from streamgp import setup
+from streamgp.compiling import compiled
 from streamgp.data import Batch, Rows
 from streamgp.generative import Generative
 from streamgp.inducing import Refined, Strategy, View, place
 from streamgp.inference.pruning import prune
 from streamgp.learner import Learner, State
 
-_move = eqx.filter_jit(Learner.move)
+_move = compiled(Learner.move)
 
 
-@eqx.filter_jit
+@compiled
 def _refined(
     learner: Learner,
     state: State,
@@ -31,7 +31,7 @@ def _refined(
     return learner.refined(state, batch, fresh, start, evaluations=evaluations)
 
 
-_latent_precision = eqx.filter_jit(Generative.latent_precision)
+_latent_precision = compiled(Generative.latent_precision)
 
 
 def settled(strategy: Any, state: State, batch: Batch) -> Bool[Array, " N"]:
@@ -44,10 +44,10 @@ def settled(strategy: Any, state: State, batch: Batch) -> Bool[Array, " N"]:
     return strategy.settled(kernels, inducing.points, inducing.mask, batch.x, precision)
 
 
-_settled = eqx.filter_jit(settled)
+_settled = compiled(settled)
 
 
-@eqx.filter_jit
+@compiled
 def _pruned(
     strategy: Any, state: State, batch: Batch, budget: Int[Array, ""]
 ) -> Bool[Array, "Q M"]:
@@ -59,6 +59,9 @@ def _pruned(
     ]
     return prune(plain, state.inducing, state.site, budget, jnp.stack(spare))
 
+
+_STRETCHES = (128, 32, 8, 1)  # samples that points are placed for together
+_FEW = 8  # part of the budget that new points may take before they are learned
 
 Points = tuple[Float[np.ndarray, "_ P"], ...]
 
@@ -79,9 +82,46 @@ class Placer:
         return np.asarray(_settled(self.strategy, state, batch))
 
     @property
+    def budget(self) -> int | None:
+        """How many points a latent function may have, where there is a limit."""
+        return getattr(self.strategy, "budget", None)
+
+    @property
     def follows_kernels(self) -> bool:
         """Whether other kernels would mean other points for the same rows."""
         return getattr(self.strategy, "follows_kernels", False)
+
+    def prepared(self, state: State, rows: Rows, update: int) -> State:
+        """The state with points for the first of these rows, as many as there is room for.
+
+        It loses nothing but, where the budget is full, the points that go for new ones.
+        """
+        for size in _STRETCHES:
+            ahead = rows.take(slice(size))
+            room, points = self.room(
+                state, self.wanted(state, ahead, state.model, update), ahead.pack()
+            )
+            if self.budget is None or max(map(len, points)) <= self.budget:
+                return self.move(room, points)
+        return state
+
+    def room(self, before: State, points: Points, batch: Batch) -> tuple[State, Points]:
+        """Where a few points come to a full budget: the state without those that go for them.
+
+        They go first, and some more with them, so that not every new point has to wait for one.
+        Judged together, a new point that has seen little would itself be the one to go. Many new
+        points are learned first: then they can be judged with the old ones.
+        """
+        old = points_of(before)
+        if self.budget is None or not setup.extends(old, points):
+            return before, points
+        fresh = [p[len(o) :] for p, o in zip(points, old, strict=True)]
+        more, few = max(map(len, fresh)), max(self.budget // _FEW, 1)
+        if max(map(len, points)) <= self.budget or not 0 < more <= few or not before.count:
+            return before, points
+        left = self._kept(before, batch, max(self.budget - more - few // 2, 1))
+        both = tuple(np.concatenate(pair) for pair in zip(left, fresh, strict=True))
+        return self.move(before, left), both
 
     def move(self, before: State, points: Points) -> State:
         """The state at these points. Where they extend the old ones nothing is computed."""
@@ -107,23 +147,26 @@ class Placer:
         Points go when there are more than the budget, and spare ones before a larger padded size
         than that of the state before is opened: the cost of an update is in that size.
         """
-        budget = getattr(self.strategy, "budget", None)
-        if budget is None:
+        if self.budget is None:
             return state
         most = max(map(len, points_of(state)))
         grown = state.inducing.mask.shape > before.inducing.mask.shape and before.count > 0
-        if most <= budget and not grown:
+        if most <= self.budget and not grown:
             return state
+        left = self._kept(state, batch, self.budget)
+        return (
+            state if sum(map(len, left)) == np.sum(state.inducing.mask) else self.move(state, left)
+        )
+
+    def _kept(self, state: State, batch: Batch, budget: int) -> Points:
+        """The points that stay when there may be no more than that of any latent function."""
         drop = getattr(self.strategy, "drop", None)
         if drop is None:
             kept = _pruned(self.strategy, state, batch, jnp.asarray(budget))
         else:
             kept = drop(state, budget)
         points = np.asarray(state.inducing.points)
-        left = tuple(p[k] for p, k in zip(points, np.asarray(kept), strict=True))
-        return (
-            state if sum(map(len, left)) == np.sum(state.inducing.mask) else self.move(state, left)
-        )
+        return tuple(p[k] for p, k in zip(points, np.asarray(kept), strict=True))
 
     def _view(self, before: State, rows: Rows, model: Generative, update: int) -> View:
         plain = paramax.unwrap(model)

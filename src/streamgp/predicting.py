@@ -4,13 +4,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
 from jaxtyping import Array, Float, Int
 
+from streamgp.compiling import compiled
 from streamgp.data import by_chunks, row_bucket
 from streamgp.data.axes import Inputs, Schema
 from streamgp.data.frames import make_frame
@@ -21,8 +21,8 @@ from streamgp.precision import double_precision
 from streamgp.prediction import Draw, Prediction, check_count
 from streamgp.reading import read_inputs
 
-_predict = eqx.filter_jit(Learner.predict)
-_predict_joint = eqx.filter_jit(Learner.predict_joint)
+_predict = compiled(Learner.predict)
+_predict_joint = compiled(Learner.predict_joint)
 
 _ROWS = 4096  # that a prediction takes at a time
 _JOINT = 4096  # latent values that are drawn together: a matrix of that size is factorised

@@ -1,18 +1,18 @@
 """Streaming: one sample at a time, as fast as the samples allow.
 
 Most samples of a stream change neither inducing points nor hyperparameters. Runs of such samples go
-through one scan; the sample that ends a run is an ordinary update. The result is that of as many
-ordinary updates.
+through one scan, once points have been placed for them; an M step and the first sample of a channel
+are ordinary updates. At fixed points the result is that of as many ordinary updates.
 """
 
 import dataclasses
 import time
 from collections.abc import Callable
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from streamgp.compiling import compiled
 from streamgp.data import Batch, Rows
 from streamgp.learner import Learner, State
 from streamgp.placing import points_of
@@ -22,7 +22,7 @@ from streamgp.scaling import spread_of
 from streamgp.updating import Updater, Work, check
 
 
-@eqx.filter_jit
+@compiled
 def _filter(
     learner: Learner, state: State, batch: Batch
 ) -> tuple[State, Float[Array, " N"], Bool[Array, ""]]:
@@ -45,7 +45,7 @@ class Streamer:
         """Fold rows in one by one. `advance` is told how many have just been taken."""
         begin, now, done, pieces = time.perf_counter(), progress, 0, []
         while done < rows.size:
-            run = self._run(now, rows.take(slice(done, done + _RUN)))
+            now, run = self._run(now, rows.take(slice(done, done + _RUN)))
             if run.size:
                 now, scores = self._filtered(now, run)
             else:
@@ -57,8 +57,26 @@ class Streamer:
             advance(run.size)
         return now, self.updater.report(progress, now, _joined(pieces), Work(), begin)
 
-    def _run(self, progress: Progress, rows: Rows) -> Rows:
-        """The leading rows that only need to be conditioned on; perhaps none."""
+    def _run(self, progress: Progress, rows: Rows) -> tuple[Progress, Rows]:
+        """The leading rows that only need to be conditioned on, perhaps none, and points for them.
+
+        Points are placed for a stretch of inputs at a time.
+        """
+        rows = self._plain(progress, rows)
+        if not rows.size:
+            return progress, rows
+        placer, state = self.updater.placer, progress.state
+        assert state is not None
+        settled = placer.settled(state, rows.pack())
+        if not settled[0]:
+            state = placer.prepared(state, rows, progress.updates + 1)
+            settled = placer.settled(state, rows.pack())
+            if settled[0]:
+                progress = dataclasses.replace(progress, state=state)
+        return progress, rows.take(slice(_leading(settled[: rows.size])))
+
+    def _plain(self, progress: Progress, rows: Rows) -> Rows:
+        """The leading rows of known channels before the next M step."""
         none, updater = rows.take(slice(0)), self.updater
         if progress.state is None or updater.learner.factorised or updater.forgetting.factor < 1:
             return none
@@ -69,10 +87,7 @@ class Streamer:
         rule = updater.learner.learning
         if rule is not None and not (rows.size and updater.is_flat(progress, rows)):
             rows = rows.take(slice(rule.until_due(progress.total, progress.learned_at) - 1))
-        if not rows.size:
-            return none
-        settled = updater.placer.settled(progress.state, rows.pack())[: rows.size]
-        return rows.take(slice(_leading(settled)))
+        return rows
 
     def _filtered(self, progress: Progress, run: Rows) -> tuple[Progress, Scores]:
         assert progress.state is not None

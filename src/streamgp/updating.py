@@ -7,12 +7,12 @@ import dataclasses
 import time
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from streamgp.compiling import compiled
 from streamgp.data import Batch, Rows, blank_batch
 from streamgp.errors import NumericalError
 from streamgp.forgetting import Forgetting
@@ -26,7 +26,7 @@ from streamgp.scaling import spread_of
 from streamgp.setup import Setup
 
 
-@eqx.filter_jit
+@compiled
 def _step(
     learner: Learner,
     strategy: Strategy,
@@ -45,7 +45,7 @@ def _step(
     return after, info, jnp.asarray(False) if learn else jnp.all(settled(strategy, state, batch))
 
 
-_log_predictive = eqx.filter_jit(Learner.log_predictive)
+_log_predictive = compiled(Learner.log_predictive)
 
 _PLACEMENTS = 3  # how often one update may place points anew as its kernels are learned
 _CALM = 2.0  # surprise up to which hyperparameters are learned from a world that fades
@@ -157,7 +157,8 @@ class Updater:
             if points is not None and _suffice(points, wanted):
                 break
             points = wanted
-            moved = self.placer.move(before, points)
+            room, placed = self.placer.room(before, points, batch)
+            moved = self.placer.move(room, placed)
             moved = self.placer.refined(before, moved, batch, start or before.model)
             after, work, numbers, _ = self._step(moved, batch, start, learn=learn)
             if scores is None:  # of the rows before anything was learned from them

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
 from streamgp.baselines.core import Data, Scores, Specification, learned, prediction
+from streamgp.compiling import compiled
 from streamgp.data import Batch
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
@@ -118,10 +119,10 @@ def _solved(batch: Batch, wrapped: Generative) -> tuple[Float[Array, "N N"], Flo
     return chol, solve_lower(chol, (batch.y - offsets[:, 0])[:, None])[:, 0]
 
 
-_factorised = eqx.filter_jit(_solved)
+_factorised = compiled(_solved)
 
 
-@eqx.filter_jit
+@compiled
 def _slope(batch: Batch, trainable: Generative, rest: Generative) -> tuple[Array, Generative]:
     """Minus the log evidence, priors of the hyperparameters included, and its gradient."""
 
@@ -134,7 +135,7 @@ def _slope(batch: Batch, trainable: Generative, rest: Generative) -> tuple[Array
     return eqx.filter_value_and_grad(loss)(trainable)
 
 
-@eqx.filter_jit
+@compiled
 def _predict(
     batch: Batch,
     wrapped: Generative,

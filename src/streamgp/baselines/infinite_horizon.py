@@ -10,7 +10,6 @@ covariances from a table over R.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +27,7 @@ from streamgp.baselines.steady import (
     steady_at,
     steady_table,
 )
+from streamgp.compiling import compiled
 from streamgp.data import row_bucket
 from streamgp.errors import DataError, NumericalError, problem
 from streamgp.likelihoods import Gaussian, Likelihood
@@ -140,7 +140,7 @@ class InfiniteHorizon:
         return Prediction(self.likelihood, self.offset + mean[:, None], variance[:, None, None])
 
 
-@eqx.filter_jit
+@compiled
 def _filter(
     likelihood: Likelihood,
     steady: Steady,

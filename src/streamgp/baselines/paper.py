@@ -24,6 +24,7 @@ from jaxtyping import Array, Float, PyTree
 from scipy.optimize import minimize
 
 from streamgp.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
+from streamgp.compiling import compiled
 from streamgp.data import Batch
 from streamgp.generative import Generative
 from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
@@ -172,7 +173,7 @@ class _Task(NamedTuple):
     past: Kept | None
 
 
-@eqx.filter_jit
+@compiled
 def _slope(task: _Task, q: Moments, wrapped: Generative, *, which: int) -> tuple[Array, PyTree]:
     """−L_C and its gradient in q, or in the hyperparameters."""
     if which == 1:
@@ -231,7 +232,7 @@ def _marginals(
     return rows.offset + jnp.einsum("njgs,gs->nj", rows.design, mean), covariance
 
 
-@eqx.filter_jit
+@compiled
 def _predict(kept: Kept, x: Float[Array, "N P"], index: int) -> tuple[Array, Array]:
     model = paramax.unwrap(kept.model)
     return _marginals(model, kept.inducing, kept.q, x, jnp.full(len(x), index))

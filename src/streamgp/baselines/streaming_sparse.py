@@ -22,6 +22,7 @@ from jaxtyping import Array, Float
 from tinygp.kernels import Kernel
 
 from streamgp.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
+from streamgp.compiling import compiled
 from streamgp.data import Batch
 from streamgp.generative import Generative
 from streamgp.inference.carry import through
@@ -159,13 +160,13 @@ def _setting(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch) -> _S
     return _Setting(model, rows, through(kept.site, design[None]), lost)
 
 
-@eqx.filter_jit
+@compiled
 def _begin(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch) -> RowSites:
     s = _setting(kept, wrapped, new, batch)
     return first_sites(s.model, batch, s.features, s.carried)
 
 
-@eqx.filter_jit
+@compiled
 def _fitted(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch, held: RowSites) -> Fit:
     s = _setting(kept, wrapped, new, batch)
     return e_step(
@@ -173,7 +174,7 @@ def _fitted(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch, held: 
     )[0]
 
 
-@eqx.filter_jit
+@compiled
 def _moved(
     kept: Kept, wrapped: Generative, new: Inducing, batch: Batch, held: RowSites,
     *, evaluations: int,
@@ -196,7 +197,7 @@ def _moved(
     return eqx.combine(best, rest), Inducing(new.points + spread * shift, new.mask)
 
 
-@eqx.filter_jit
+@compiled
 def _predict(kept: Kept, x: Float[Array, "N P"]) -> tuple[Array, Array]:
     model = paramax.unwrap(kept.model)
     chol = factorise(model, kept.inducing)

@@ -4,19 +4,20 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from tinygp.kernels import Kernel
 
+from streamgp.compiling import compiled
 from streamgp.data import inducing_bucket, row_bucket
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.base import View
 from streamgp.linalg import NUGGET, cholesky, gram, solve_lower
 
 _LOSS = 0.01  # nats that a row may lose to the variance its inducing points leave open
+_WORTH = 4.0  # how much more a new point must explain than the one that goes for it
 _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apart by rounding only
 
 
@@ -48,6 +49,11 @@ class Adaptive:
                 )
             )
 
+    @property
+    def _nearly(self) -> int:
+        """So many points that there is no room for those of little use."""
+        return self.budget - self.budget // 8
+
     def __call__(self, view: View) -> list[Float[np.ndarray, "_ P"]]:
         sets = []
         for points, kernel, precision in zip(
@@ -55,7 +61,10 @@ class Adaptive:
         ):
             # Beyond the budget there is room for some, until the batch has been learned.
             room = max(self.budget - len(points), (self.budget + 1) // 2)
-            chosen = greedy(kernel, points, view.x, precision, tolerance=self.tolerance, limit=room)
+            chosen = greedy(
+                kernel, points, view.x, precision,
+                tolerance=self.tolerance, limit=room, full=len(points) >= self._nearly,
+            )  # fmt: skip
             if not len(points) and not len(chosen):  # no variance anywhere, as of a line's centre
                 chosen = np.zeros(1, int)
             sets.append(np.concatenate([points, view.x[chosen]]))
@@ -72,9 +81,12 @@ class Adaptive:
         """Which inputs would not become inducing points, were each to come alone."""
         settled = jnp.ones(len(x), bool)
         for q, kernel in enumerate(kernels):
-            prior, explained = _explained(kernel, points[q], mask[q], x)
+            chol = cholesky(gram(kernel, points[q], mask[q]))
+            prior, explained = _explained(kernel, points[q], mask[q], chol, x)
             left = prior - jnp.sum(explained**2, axis=0)
-            settled &= left <= _allowed(prior, precision[q], self.tolerance)
+            full = jnp.sum(mask[q]) >= self._nearly
+            floor = _least_open(kernel, points[q], mask[q], chol, full)
+            settled &= left <= _allowed(prior, precision[q], self.tolerance, floor)
         return settled
 
     def spare(
@@ -93,6 +105,7 @@ def greedy(
     *,
     tolerance: float,
     limit: int,
+    full: bool = False,
 ) -> Int[np.ndarray, " R"]:
     """Indices of candidates to add, by pivoted Cholesky on top of `points`, at most `limit`."""
     slots, rows = inducing_bucket(len(points)), row_bucket(len(candidates))
@@ -106,12 +119,13 @@ def greedy(
         jnp.asarray(precision[padded]),
         jnp.asarray(tolerance),
         jnp.asarray(limit),
+        jnp.asarray(full),
         inducing_bucket(min(limit, rows)),
     )
     return np.asarray(order)[: int(count)]
 
 
-@eqx.filter_jit
+@compiled
 def _pivots(
     kernel: Kernel,
     z: Float[Array, "M P"],
@@ -121,10 +135,12 @@ def _pivots(
     precision: Float[Array, " N"],
     tolerance: Float[Array, ""],
     limit: Int[Array, ""],
+    full: Bool[Array, ""],
     capacity: int,
 ) -> tuple[Int[Array, " R"], Int[Array, ""]]:
-    prior, explained = _explained(kernel, z, mask, x)
-    allowed = _allowed(prior, precision, tolerance)
+    chol = cholesky(gram(kernel, z, mask))
+    prior, explained = _explained(kernel, z, mask, chol, x)
+    allowed = _allowed(prior, precision, tolerance, _least_open(kernel, z, mask, chol, full))
     rows = jnp.concatenate([explained, jnp.zeros((capacity, len(x)))])
     residual = jnp.where(valid, prior - jnp.sum(explained**2, axis=0), 0.0)
 
@@ -147,18 +163,43 @@ def _pivots(
 
 
 def _explained(
-    kernel: Kernel, z: Float[Array, "M P"], mask: Bool[Array, " M"], x: Float[Array, "N P"]
+    kernel: Kernel,
+    z: Float[Array, "M P"],
+    mask: Bool[Array, " M"],
+    chol: Float[Array, "M M"],
+    x: Float[Array, "N P"],
 ) -> tuple[Float[Array, " N"], Float[Array, "M N"]]:
     """The prior variance at each input, and the rows whose squares the points explain of it."""
     cross = jnp.where(mask[:, None], kernel(z, x), 0.0)
-    return kernel(x), solve_lower(cholesky(gram(kernel, z, mask)), cross)
+    return kernel(x), solve_lower(chol, cross)
+
+
+def _least_open(
+    kernel: Kernel,
+    z: Float[Array, "M P"],
+    mask: Bool[Array, " M"],
+    chol: Float[Array, "M M"],
+    full: Bool[Array, ""],
+) -> Float[Array, ""]:
+    """The least share of its prior variance that a point is needed for, where there is no room.
+
+    A point that explains less than that is not worth the one that would have to go for it.
+    """
+
+    def share() -> Float[Array, ""]:
+        precision = jnp.sum(solve_lower(chol, jnp.eye(len(z))) ** 2, axis=0)  # diagonal of K⁻¹
+        return _WORTH * jnp.min(jnp.where(mask, 1 / (precision * kernel(z)), 1.0))
+
+    return jax.lax.cond(full, share, lambda: jnp.zeros(()))
 
 
 def _allowed(
     prior: Float[Array, " N"],
     precision: Float[Array, " N"],
     tolerance: float | Float[Array, ""],
+    floor: Float[Array, ""] | float = 0.0,
 ) -> Float[Array, " N"]:
     """The variance that may stay open at each input."""
     unseen = 2 * _LOSS / jnp.maximum(precision, 1e-300)
-    return jnp.maximum(jnp.minimum(tolerance * prior, unseen), _FINEST * prior) + 1e-300
+    share = jnp.maximum(floor, _FINEST)
+    return jnp.maximum(jnp.minimum(tolerance * prior, unseen), share * prior) + 1e-300
