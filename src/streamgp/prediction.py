@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 
-from streamgp.compiling import compiled
 from streamgp.data import by_chunks
 from streamgp.data.axes import Inputs
 from streamgp.data.columns import Column, Label
@@ -261,7 +261,7 @@ def _each(name: str) -> Callable:
         method = jax.vmap(getattr(type(likelihood), name), (None, 0, 0, 0))
         return method(likelihood, y, mean, covariance)
 
-    return compiled(each)
+    return eqx.filter_jit(each)
 
 
 _log_density, _cdf = _each("log_predictive"), _each("predictive_cdf")

@@ -8,6 +8,7 @@ other node. So few nodes are tried first, and only rows that show a difference g
 import math
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +16,6 @@ from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float
 from numpyro.distributions import constraints
 
-from streamgp.compiling import compiled
 from streamgp.data import by_chunks
 from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import even_nodes, spread
@@ -88,7 +88,7 @@ def _highest_count(likelihood: Likelihood) -> float | None:
 # -- counts --------------------------------------------------------------------------------------
 
 
-@compiled
+@eqx.filter_jit
 def _added_up(
     likelihood: Likelihood,
     mean: Float[Array, "N J"],
@@ -133,7 +133,7 @@ def _added_up(
 # -- other values --------------------------------------------------------------------------------
 
 
-@compiled
+@eqx.filter_jit
 def _root(
     likelihood: Likelihood,
     mean: Float[Array, "N J"],
@@ -234,7 +234,7 @@ def _is_enough(error: Float[Array, " N"], level: Float[Array, " N"]) -> Bool[Arr
     return error <= _AGREE * jnp.minimum(level, 1 - level)
 
 
-@compiled
+@eqx.filter_jit
 def moments(
     likelihood: Likelihood, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
 ) -> tuple[Array, Array]:

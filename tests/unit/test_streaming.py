@@ -71,9 +71,9 @@ def test_rows_of_several_channels_and_latents():
     ids=["real", "count", "learned"],
 )
 def test_update_many_is_many_updates(name, learning, tolerance):
-    """With points added on the way. An M step may stop an evaluation sooner or later."""
+    """An M step may stop an evaluation sooner or later."""
     likelihood, y = FAMILIES[name]
-    settings = {"inducing": sgp.Adaptive(1e-2), "learning": learning}
+    settings = {"inducing": sgp.Fixed(np.linspace(0, 12, 20)), "learning": learning}
     fast, slow = (sgp.ContinualGP(likelihood, **settings) for _ in range(2))
     for model in (fast, slow):
         model.update(X[:20], y[:20])
@@ -82,7 +82,44 @@ def test_update_many_is_many_updates(name, learning, tolerance):
     np.testing.assert_allclose(report.log_predictive_rows["y"], scores, atol=tolerance)
     assert_alike(fast, slow, tolerance=tolerance)
     assert repr(fast) == repr(slow)
+
+
+@pytest.mark.parametrize("name", ["real", "count"])
+def test_points_come_for_a_stretch_of_samples(name):
+    """Placed ahead, and not one by one, they are others, and explain the same."""
+    likelihood, y = FAMILIES[name]
+    settings = {"inducing": sgp.Adaptive(1e-4), "learning": None}
+    fast, slow = (sgp.ContinualGP(likelihood, **settings) for _ in range(2))
+    for model in (fast, slow):
+        model.update(X[:20], y[:20])
+    report = fast.update_many(X[20:], y[20:])
+    scores = [slow.update(X[i], y[i]).log_predictive["y"] for i in range(20, 90)]
+    np.testing.assert_allclose(report.log_predictive_rows["y"], scores, atol=0.02)
+    assert_alike(fast, slow, tolerance=0.02)
     assert report.inducing_after > report.inducing_before
+    assert len(fast.inducing_points[0]) <= len(slow.inducing_points[0])
+
+
+def test_a_full_budget_follows_a_stream_onto_new_ground():
+    """One sample at a time, either way: points go there, and are not at once dropped again."""
+    x = np.linspace(0, 60, 600)
+    y = np.sin(2 * x) + 0.1 * np.random.default_rng(0).normal(size=600)
+    settings = {"latents": [sgp.RBF(0.7, 1.0)], "learning": None}
+    free, tight, single = (
+        sgp.ContinualGP(sgp.Gaussian(0.1), inducing=sgp.Adaptive(budget=budget), **settings)
+        for budget in (256, 32, 32)
+    )
+    for model in (free, tight, single):
+        model.update(x[:100], y[:100])
+    scores = [model.update_many(x[100:], y[100:]).log_predictive["y"] for model in (free, tight)]
+    scores.append(
+        np.mean(
+            [single.update(*row).log_predictive["y"] for row in zip(x[100:], y[100:], strict=True)]
+        )
+    )
+    assert len(free.inducing_points[0]) > 100
+    assert len(tight.inducing_points[0]) <= 32
+    assert min(scores[1:]) > scores[0] - 0.7
 
 
 def test_most_samples_take_the_scan(monkeypatch):

@@ -18,6 +18,7 @@ from streamgp.linalg import NUGGET, cholesky, gram, solve_lower
 
 _LOSS = 0.01  # nats that a row may lose to the variance its inducing points leave open
 _WORTH = 4.0  # how much more a new point must explain than the one that goes for it
+_NEW_GROUND = 0.5  # an open share of prior variance that always makes a point
 _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apart by rounding only
 
 
@@ -188,7 +189,8 @@ def _least_open(
 
     def share() -> Float[Array, ""]:
         precision = jnp.sum(solve_lower(chol, jnp.eye(len(z))) ** 2, axis=0)  # diagonal of K⁻¹
-        return _WORTH * jnp.min(jnp.where(mask, 1 / (precision * kernel(z)), 1.0))
+        least = jnp.min(jnp.where(mask, 1 / (precision * kernel(z)), 1.0))
+        return jnp.minimum(_WORTH * least, _NEW_GROUND)
 
     return jax.lax.cond(full, share, lambda: jnp.zeros(()))
 
