@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint benchmark clean
+.PHONY: setup demo test lint bench checks clean
 
 setup: .venv/ready
 
@@ -24,11 +24,12 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-benchmark: setup
+bench: setup
+	$(BIN)/streamgp bench all
+
+checks: setup
 	$(BIN)/python -m benchmarks.carry
 	$(BIN)/python -m benchmarks.pruning
-	$(BIN)/python -m benchmarks.updates
-	$(BIN)/python -m benchmarks.samples
 	$(BIN)/python -m benchmarks.coverage
 	$(BIN)/python -m benchmarks.river_stream
 

@@ -193,8 +193,9 @@ class ContinualGP:
 
         `channel` names the channel of each sample where there are several. Frames are as in
         `update`, row by row. The report's `log_predictive_rows` have one prequential score a
-        sample. The model ends as if each sample had been an `update` of its own; if one fails, it
-        is as it was before them all.
+        sample. The model ends as if each sample had been an `update` of its own, but that points
+        are placed for a stretch of inputs at a time. If a sample fails, it is as it was before
+        them all.
 
         Example:
             >>> import numpy as np, streamgp as sgp

@@ -82,6 +82,11 @@ class Placer:
         return np.asarray(_settled(self.strategy, state, batch))
 
     @property
+    def foresees(self) -> bool:
+        """Whether points may be placed before the rows that want them are learned."""
+        return hasattr(self.strategy, "settled") and not isinstance(self.strategy, Refined)
+
+    @property
     def budget(self) -> int | None:
         """How many points a latent function may have, where there is a limit."""
         return getattr(self.strategy, "budget", None)

@@ -68,7 +68,7 @@ class Streamer:
         placer, state = self.updater.placer, progress.state
         assert state is not None
         settled = placer.settled(state, rows.pack())
-        if not settled[0]:
+        if not settled[0] and placer.foresees:
             state = placer.prepared(state, rows, progress.updates + 1)
             settled = placer.settled(state, rows.pack())
             if settled[0]:

@@ -159,7 +159,7 @@ class Updater:
             points = wanted
             room, placed = self.placer.room(before, points, batch)
             moved = self.placer.move(room, placed)
-            moved = self.placer.refined(before, moved, batch, start or before.model)
+            moved = self.placer.refined(room, moved, batch, start or before.model)
             after, work, numbers, _ = self._step(moved, batch, start, learn=learn)
             if scores is None:  # of the rows before anything was learned from them
                 scores = numbers[: rows.size]

@@ -30,6 +30,7 @@ class Entry:
     environment: str = OURS
     settings: dict[str, Any] = field(default_factory=dict)
     everything: bool = False  # it is given all batches at once
+    rehearsed: bool = False  # it compiles: timed the second time that it learns the batches
 
     def start(self, peers: Path) -> "Contender":
         return Contender(self, peers)
@@ -50,7 +51,11 @@ class Contender:
                 [interpreter, worker.__file__, str(there), file, settings],
                 pass_fds=[there], stdout=self._log, stderr=self._log,
             )  # fmt: skip
-        self.start = self._received()
+        try:
+            self.start = self._received()
+        except ContenderError:
+            self.close()
+            raise
 
     def _received(self) -> dict[str, Any]:
         try:
@@ -81,6 +86,9 @@ class Contender:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._connection.close()
         self._process.kill()
         self._process.wait()

@@ -11,7 +11,7 @@ from streamgp.bench.growth import Curve
 from streamgp.plot.style import pyplot
 
 _MARKERS = "oDsv^P*X<>"
-_SMOOTH = 25  # samples
+_SMOOTH = 50  # samples
 
 
 def race(race: Race, results: Results) -> Any:

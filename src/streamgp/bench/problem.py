@@ -23,7 +23,8 @@ class Rows(NamedTuple):
 
 def rows(x: np.ndarray, y: Float[np.ndarray, " N"], channel: np.ndarray | int = 0) -> Rows:
     """Observations; inputs may be one column, channels one number."""
-    x = np.asarray(x, float).reshape(len(y), -1)
+    x = np.asarray(x, float)
+    x = x[:, None] if x.ndim == 1 else x
     return Rows(x, np.asarray(y, float), np.broadcast_to(channel, len(y)).astype(int))
 
 
@@ -44,7 +45,7 @@ class Problem:
     @property
     def span(self) -> list[list[float]]:
         """The range of each input, for contenders that must know it beforehand."""
-        x = joined(self.train).x
+        x = joined([*self.train, *([self.single] if self.single else [])]).x
         return np.stack([x.min(axis=0), x.max(axis=0)], axis=1).tolist()
 
 

@@ -18,6 +18,8 @@ class Result:
     """What one contender did in one run. Seconds are CPU time and wall time of each update."""
 
     start: float = np.nan  # seconds of wall time until it is imported and made
+    first: float = np.nan  # and of the first update, cold
+    cold: float = np.nan  # CPU seconds of learning the batches for the first time
     cpu: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))  # a batch
     wall: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))
     sample_cpu: Float[np.ndarray, " N"] = field(default_factory=lambda: np.zeros(0))  # a sample
@@ -61,7 +63,15 @@ def _run(problem: Problem, entry: Entry, peers: Path) -> Result:
     try:
         with entry.start(peers) as contender:
             result.start = float(contender.start["wall"])
-            _learn(contender, problem, entry, result)
+            cold = Result()
+            _learn(contender, problem, entry, cold)
+            result.first, result.cold = float(cold.wall[0]), cold.total
+            if entry.rehearsed:
+                contender.ask("again")
+                _learn(contender, problem, entry, result)
+            else:
+                result.cpu, result.wall = cold.cpu, cold.wall
+                result.oldest_first = cold.oldest_first
             if problem.single is not None:
                 _stream(contender, problem.single, result)
             result.peak = float(contender.ask("peak")["peak"])

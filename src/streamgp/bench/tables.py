@@ -45,10 +45,11 @@ _SCORES: dict[str, Callable[[Result], float]] = {
 def _batch_columns() -> dict[str, Callable[[Result], float]]:
     return {
         "import, s": lambda run: run.start,
-        "first update, wall s": lambda run: float(run.wall[0]),
-        "later update, CPU s": lambda run: run.warm,
+        "first update, wall s": lambda run: run.first,
+        "all learning, cold, CPU s": lambda run: run.cold,
+        "warm, CPU s": lambda run: run.total,
+        "a warm update, CPU s": lambda run: run.warm,
         "wall s": lambda run: float(np.median(run.wall[len(run.wall) // 2 :])),
-        "all learning, CPU s": lambda run: run.total,
     }
 
 
@@ -58,7 +59,7 @@ def _stream_columns(results: Results) -> dict[str, Callable[[Result], float]]:
     ages = [age for age in (100, 500, 1000) if age <= count] or [count]
     columns = {f"CPU ms at n = {age}": _at(age) for age in ages}
     columns["wall ms"] = lambda run: 1e3 * float(np.median(run.sample_wall[-_WINDOW:]))
-    columns["first batch, wall s"] = lambda run: float(run.wall[0])
+    columns["first batch, wall s"] = lambda run: run.first
     return columns
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+_PIECE = 100  # samples of a stream that are given, and timed, together
+
 
 def pack(values: dict[str, Any]) -> bytes:
     """Arrays by name as bytes that any version of NumPy can read."""
@@ -45,21 +47,23 @@ def stream(contender: Any, x: np.ndarray, y: np.ndarray, channel: np.ndarray) ->
     """Samples one at a time, each scored before it is learned.
 
     A contender that takes a whole stream says so by a method of that name, which returns the
-    scores; of the others the updates alone are timed.
+    scores, and gets it in pieces; of the others the updates alone are timed.
     """
-    if hasattr(contender, "stream"):
-        scores, took = _timed(lambda: contender.stream(x, y, channel))
-        each = {name: np.full(len(y), seconds / len(y)) for name, seconds in took.items()}
-        return {"log_density": scores, **each}
-    scores, rows = [], []
-    for begin in range(len(y)):
-        row = slice(begin, begin + 1)
-        mean, variance = contender.predict(x[row], channel[row])
-        scores.append(_gaussian_log_density(y[row], mean, variance))
-        _, took = _timed(lambda row=row: contender.learn(x[row], y[row], channel[row]))
-        rows.append(took)
-    took = {name: np.array([each[name] for each in rows]) for name in ("wall", "cpu")}
-    return {"log_density": np.concatenate(scores), **took}
+    whole = hasattr(contender, "stream")
+    scores, wall, cpu = [], [], []
+    for part in np.array_split(np.arange(len(y)), -(-len(y) // (_PIECE if whole else 1))):
+        if whole:
+            rows = (x[part], y[part], channel[part])
+            found, took = _timed(lambda rows=rows: contender.stream(*rows))
+        else:
+            mean, variance = contender.predict(x[part], channel[part])
+            found = _gaussian_log_density(y[part], mean, variance)
+            _, took = _timed(lambda part=part: contender.learn(x[part], y[part], channel[part]))
+        scores.append(found)
+        wall.append(np.full(len(part), took["wall"] / len(part)))
+        cpu.append(np.full(len(part), took["cpu"] / len(part)))
+    names = {"log_density": scores, "wall": wall, "cpu": cpu}
+    return {name: np.concatenate(pieces) for name, pieces in names.items()}
 
 
 def peak(contender: Any) -> dict[str, Any]:
@@ -72,8 +76,14 @@ def peak(contender: Any) -> dict[str, Any]:
     return {"peak": float(line.split()[1]) / 1024}
 
 
+def again(contender: Any) -> dict[str, Any]:
+    """From the beginning, with whatever has been compiled."""
+    contender.__init__(**contender.settings)
+    return {}
+
+
 _COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
-    "learn": learn, "predict": predict, "stream": stream, "peak": peak
+    "learn": learn, "predict": predict, "stream": stream, "peak": peak, "again": again
 }  # fmt: skip
 
 
@@ -93,7 +103,9 @@ def _make(file: str, settings: dict[str, Any]) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.Contender(**settings)
+    made = module.Contender(**settings)
+    made.settings = settings
+    return made
 
 
 def _answer(contender: Any, request: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -72,7 +72,8 @@ def _run_all(todo: Sequence[Job], jobs: int, console: Console) -> None:
     with apart.Manager() as manager, Progress(*_COLUMNS, console=console) as progress:
         news = manager.Queue()
         tasks = {job.name: _add(progress, job) for job in todo}
-        waiting = {pool.submit(_apart, job, news) for job in todo}
+        order = sorted(todo, key=lambda job: not EXPERIMENTS[job.name].long)
+        waiting = {pool.submit(_apart, job, news) for job in order}
         try:
             while waiting:
                 done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)

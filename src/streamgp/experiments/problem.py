@@ -85,6 +85,7 @@ class Experiment:
     methods: dict[str, Entry]
     figures: dict[str, Callable[[Any], Any]]  # by caption
     printed: Printed | None = None
+    long: bool = False  # begun before the others, lest they wait for it in the end
 
     def only(self, *names: str) -> "Experiment":
         """With some of its methods."""

@@ -101,4 +101,5 @@ EXPERIMENT = Experiment(
         methods.EXACT: methods.exact(specification),
     },
     figures={"What the model knew": figures.steps(0, 1)},
+    long=True,
 )

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
-from scipy.stats import qmc
 
 _NODES_PER_DIMENSION = {1: 24, 2: 12, 3: 8}
 _QUASI_RANDOM_PAIRS = 256
@@ -29,6 +28,8 @@ def nodes(latents: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if latents in _NODES_PER_DIMENSION:
         return _gauss_hermite(latents, _NODES_PER_DIMENSION[latents])
+    from scipy.stats import qmc  # here, because it takes most of a second to import
+
     uniform = qmc.Sobol(latents, seed=0).random(_QUASI_RANDOM_PAIRS)
     half = special.ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
     points = np.concatenate([half, -half])

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import stats
 
 from streamgp.errors import DataError, problem
 from streamgp.plot import style
@@ -13,6 +12,13 @@ from streamgp.plot.bands import has_classes, is_binary
 from streamgp.prediction import Prediction
 
 _LEVELS = np.linspace(0.0, 1.0, 101)
+
+
+def _stats() -> Any:
+    """SciPy's, imported when needed: it takes most of a second."""
+    from scipy import stats
+
+    return stats
 
 
 def calibration(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> Any:
@@ -59,7 +65,7 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
         edges[:-1], density, 1 / bins, align="edge", edgecolor="white",
         linewidth=1, color=style.paler(style.MODEL),
     )  # fmt: skip
-    chance = stats.binom.ppf([0.025, 0.975], len(low), 1 / bins) * bins / len(low)
+    chance = _stats().binom.ppf([0.025, 0.975], len(low), 1 / bins) * bins / len(low)
     for height, dash in ((1, "--"), *((limit, ":") for limit in chance)):
         ax.axhline(height, color=style.PAST, linewidth=1, linestyle=dash)
     ax.set_xlim(0, 1)
@@ -101,7 +107,7 @@ def _within(
 def _coverage(ax: Any, prediction: Prediction, y: Float[np.ndarray, " N"]) -> None:
     low, high = _transform(prediction, y)
     observed = [_within(low, high, 0.5 - p / 2, 0.5 + p / 2) for p in _LEVELS]
-    chance = stats.binom.ppf([[0.025], [0.975]], len(y), _LEVELS) / len(y)
+    chance = _stats().binom.ppf([[0.025], [0.975]], len(y), _LEVELS) / len(y)
     ax.fill_between(_LEVELS, *chance, color="0.5", alpha=0.2, linewidth=0, label="chance")
     ax.plot(_LEVELS, observed, color=style.MODEL, linewidth=1.8, label="observed")
 
@@ -131,6 +137,6 @@ def _points(
     hits = np.bincount(sort, came, minlength=bins)[some]
     predicted = np.bincount(sort, probability, minlength=bins)[some] / size[some]
     share = hits / size[some]
-    ends = stats.beta.ppf([[0.025], [0.975]], hits + 0.5, size[some] - hits + 0.5)  # Jeffreys'
+    ends = _stats().beta.ppf([[0.025], [0.975]], hits + 0.5, size[some] - hits + 0.5)  # Jeffreys'
     ax.vlines(predicted, *ends, color=color, alpha=0.5, linewidth=1.5)
     ax.plot(predicted, share, ".-", color=color, markersize=8, linewidth=1.2, label=label)

@@ -9,7 +9,8 @@ from streamgp.bench.tables import ratios
 from streamgp.experiments import banana, streaming
 from streamgp.experiments.sources import toys
 
-PAPER, RETRAINED = "the paper's algorithm (ours)", "GPflow SVGP, retrained on everything"
+PAPER, SPARSE = "the paper's algorithm (ours)", "streaming sparse GP (ours)"
+RETRAINED = "GPflow SVGP, retrained on everything"
 
 
 def races(share: float) -> list[Race]:
@@ -20,9 +21,12 @@ def races(share: float) -> list[Race]:
         Race(
             toy,
             [
-                Entry(OURS, "ours"),
-                Entry(PAPER, "paper", settings={**grows, "noise": toys.NOISE, "lengthscale": 0.05}),
-                Entry("streaming sparse GP (ours)", "streaming_sparse", settings=grows),
+                Entry(OURS, "ours", rehearsed=True),
+                Entry(
+                    PAPER, "paper", rehearsed=True,
+                    settings={**grows, "noise": toys.NOISE, "lengthscale": 0.05},
+                ),
+                Entry(SPARSE, "streaming_sparse", settings=grows, rehearsed=True),
                 *_variational(toy, points=30),
             ],
             claims,
@@ -30,13 +34,13 @@ def races(share: float) -> list[Race]:
         Race(
             plane,
             [
-                Entry(OURS, "ours", settings={"kind": "binary", "budget": 100}),
+                Entry(OURS, "ours", settings={"kind": "binary", "budget": 100}, rehearsed=True),
                 Entry(
-                    PAPER, "paper",
+                    PAPER, "paper", rehearsed=True,
                     settings={"kind": "binary", "first": 3, "more": 1, "lengthscale": [0.5, 0.5]},
                 ),
                 Entry(
-                    "streaming sparse GP (ours)", "streaming_sparse",
+                    SPARSE, "streaming_sparse", rehearsed=True,
                     settings={"kind": "binary", "first": 50},
                 ),
                 *_variational(plane, points=50),
@@ -63,7 +67,7 @@ def claims(results: Results) -> list[Claim]:
     said = []
     for than, times in ((PAPER, 50), (RETRAINED, 20)):
         faster = float(np.median(ratios(results[than], results[OURS], lambda run: run.warm)))
-        said.append(at_least(times, faster, f"as {than}, a later update"))
+        said.append(at_least(times, faster, f"as {than}, a warm update"))
         said.append(no_worse(f"NLPD, to {than}", _nlpd(results, OURS), _nlpd(results, than)))
     return said
 

@@ -44,7 +44,7 @@ def races(share: float) -> list[Race]:
 def _race(stream: Problem, count: int) -> Race:
     settings = {"channels": count, "latents": LATENTS}
     entries = [
-        Entry(OURS, "ours", settings={**settings, "budget": 64}),
+        Entry(OURS, "ours", settings={**settings, "budget": 64}, rehearsed=True),
         Entry(RETRAINED, "gpytorch_channels", "gpytorch", settings),
         Entry(OFFLINE, "gpytorch_channels", "gpytorch", {**settings, "steps": 1500}, True),
     ]
@@ -56,7 +56,7 @@ def claims(results: Results) -> list[Claim]:
     ours, theirs = results[OURS][0], results[OFFLINE][0]
     faster = ratios(results[RETRAINED], results[OURS], lambda run: run.warm)[0]
     return [
-        at_least(10, faster, "as retraining, a later update"),
+        at_least(10, faster, "as retraining, a warm update"),
         no_worse("NLPD, to the offline model", ours.final.nlpd, theirs.final.nlpd),
     ]
 

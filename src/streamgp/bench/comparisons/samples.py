@@ -9,8 +9,9 @@ from streamgp.bench.tables import at_end, ratios
 from streamgp.experiments.solar import EXPERIMENT
 
 ONLINE, KALMAN = "GPyTorch, online variational conditioning", "Kalman filter, NumPy"
-SINGLE = "streamgp, single updates"
-_SETTINGS = {"kernel": "matern32", "budget": 128}
+SINGLE, GIVEN = "streamgp, single updates", "streamgp, points given"
+_SETTINGS = {"kernel": "matern32", "budget": 64}
+_POINTS = 128  # where they are given: spread over the stretch that the stream will cover
 
 
 def races(share: float) -> list[Race]:
@@ -20,6 +21,13 @@ def races(share: float) -> list[Race]:
     entries = [
         Entry(OURS, "ours", settings={**_SETTINGS, "many": True}),
         Entry(SINGLE, "ours", settings=_SETTINGS),
+        Entry(
+            GIVEN, "ours",
+            settings={
+                "kernel": "matern32", "grid": [*problem.span[0], _POINTS], "every": 1000,
+                "many": True,
+            },
+        ),
         Entry(KALMAN, "kalman"),
         Entry("river, Bayesian linear regression", "river_linear"),
         Entry(
@@ -45,9 +53,13 @@ def claims(results: Results) -> list[Claim]:
 
     return [
         at_least(1000, faster(ONLINE, OURS), f"as {ONLINE}, through `update_many`"),
+        at_least(1000, faster(ONLINE, GIVEN), f"as {ONLINE}, with points given"),
         at_least(30, faster(ONLINE, SINGLE), f"as {ONLINE}, through single updates"),
-        at_least(1, faster(KALMAN, OURS), f"as {KALMAN}, through `update_many`"),
+        at_least(1, faster(KALMAN, GIVEN), f"as {KALMAN}, with points given"),
         no_worse(f"prequential NLPD, to {ONLINE}", prequential(OURS), prequential(ONLINE)),
+        no_worse(
+            f"the same with points given, to {ONLINE}", prequential(GIVEN), prequential(ONLINE)
+        ),
     ]
 
 

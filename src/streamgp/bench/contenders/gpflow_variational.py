@@ -4,8 +4,6 @@ import gpflow
 import numpy as np
 import tensorflow as tf
 
-LIKELIHOODS = {"real": gpflow.likelihoods.Gaussian, "binary": gpflow.likelihoods.Bernoulli}
-
 
 class Contender:
     """L-BFGS on the bound of the data it may see, all parameters together.
@@ -14,7 +12,7 @@ class Contender:
     it was with the new batch alone; its points are then spread over the `span` of inputs to come.
     """
 
-    def __init__(self, span, kind="real", points=30, retrain=True, iterations=500):
+    def __init__(self, span, kind="real", points=30, retrain=True, iterations=1000):
         self.low, self.high = np.array(span, float).T
         self.kind, self.points, self.iterations = kind, points, iterations
         self.retrain, self.model, self.batches = retrain, None, []
@@ -25,14 +23,14 @@ class Contender:
             self.batches.append(batch)
             batch = tuple(np.concatenate(parts) for parts in zip(*self.batches, strict=True))
         if self.retrain or self.model is None:
-            self.model = self._fresh(batch[0])
+            self.model = self._fresh(*batch)
         gpflow.optimizers.Scipy().minimize(
             self.model.training_loss_closure(batch),
             self.model.trainable_variables,
             options={"maxiter": self.iterations},
         )
 
-    def _fresh(self, x):
+    def _fresh(self, x, y):
         generator = np.random.default_rng(0)
         if self.retrain:
             z = x[generator.choice(len(x), min(self.points, len(x)), replace=False)]
@@ -40,8 +38,12 @@ class Contender:
             z = np.linspace(self.low, self.high, self.points)
         else:
             z = generator.uniform(self.low, self.high, (self.points, len(self.low)))
-        kernel = gpflow.kernels.SquaredExponential(lengthscales=0.1 * (self.high - self.low))
-        return gpflow.models.SVGP(kernel, LIKELIHOODS[self.kind](), z)
+        lengthscales, scale = 0.1 * (self.high - self.low), np.var(y)
+        if self.kind == "binary":
+            kernel = gpflow.kernels.SquaredExponential(lengthscales=lengthscales)
+            return gpflow.models.SVGP(kernel, gpflow.likelihoods.Bernoulli(), z)
+        kernel = gpflow.kernels.SquaredExponential(scale, lengthscales)
+        return gpflow.models.SVGP(kernel, gpflow.likelihoods.Gaussian(0.1 * scale), z)
 
     def predict(self, x, channel):
         mean, variance = self.model.predict_y(tf.constant(x))

@@ -39,12 +39,16 @@ class Contender:
         self.model = Model(low + where * (high - low))
         self.model.covar_module.base_kernel.lengthscale = 0.1 * (high - low)
         self.likelihood = LIKELIHOODS[kind]()
-        self.binary, self.steps = kind == "binary", steps
+        self.kind, self.steps, self.begun = kind, steps, False
         parameters = [*self.model.parameters(), *self.likelihood.parameters()]
         self.optimiser = torch.optim.Adam(parameters, lr=rate)
 
     def learn(self, x, y, channel):
         x, y = torch.as_tensor(x), torch.as_tensor(y)
+        if self.kind == "real" and not self.begun:
+            self.model.covar_module.outputscale = y.var()
+            self.likelihood.noise = 0.1 * y.var()
+        self.begun = True
         bound = gpytorch.mlls.VariationalELBO(self.likelihood, self.model, len(y))
         self.model.train()
         for _ in range(self.steps):

@@ -1,0 +1,251 @@
+"""Comparisons with peers: the protocol, the scores, what is said of them. None is installed."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from streamgp.bench import contender as contender_module
+from streamgp.bench import environments, report, worker
+from streamgp.bench.catalogue import COMPARISONS, growth_claims, start_claims
+from streamgp.bench.comparison import Comparison, Race, at_least, no_worse
+from streamgp.bench.comparisons import dimensions
+from streamgp.bench.contender import ContenderError, Entry
+from streamgp.bench.growth import Curve
+from streamgp.bench.problem import Problem, joined, of_experiment, rows, score
+from streamgp.bench.race import Result, race
+from streamgp.bench.start import Start
+from streamgp.bench.tables import race_table, ratios, spread
+from streamgp.cli import bench
+from streamgp.errors import ConfigurationError
+from streamgp.experiments import banana, solar
+
+
+@pytest.fixture
+def stream() -> Problem:
+    generator = np.random.default_rng(0)
+    x = np.linspace(0, 10, 90)
+    y = np.sin(x) + 0.2 * generator.normal(size=90)
+    return Problem("a sine", [rows(x[:60], y[:60])], [rows(x[:60], y[:60])], rows(x[60:], y[60:]))
+
+
+@pytest.fixture
+def contenders(tmp_path, monkeypatch):
+    """A folder for contenders of the test's own."""
+    (tmp_path / "contenders").mkdir()
+    monkeypatch.setattr(contender_module, "_HERE", tmp_path)
+    return tmp_path / "contenders"
+
+
+def run(problem, *entries, repeats=1, folder="unused"):
+    told = []
+    results = race(problem, entries, folder, repeats=repeats, told=told.append)
+    assert len(told) == repeats * len(entries)
+    return results
+
+
+def test_arrays_survive_the_wire():
+    sent = {"x": np.arange(6.0).reshape(3, 2), "command": "learn", "n": np.int64(3)}
+    got = worker.unpack(worker.pack(sent))
+    np.testing.assert_array_equal(got["x"], sent["x"])
+    assert str(got["command"]) == "learn"
+    assert int(got["n"]) == 3
+
+
+def test_a_filter_is_the_exact_gp(stream):
+    """Same hyperparameters, same model: a Kalman filter and scikit-learn agree sample by sample."""
+    results = run(stream, Entry("filter", "kalman"), Entry("exact", "sklearn_exact"))
+    (filtered,), (exact,) = results["filter"], results["exact"]
+    assert not filtered.reason, filtered.reason
+    np.testing.assert_allclose(filtered.prequential, exact.prequential, rtol=1e-5)
+    assert np.isnan(filtered.final.nlpd)  # it cannot look back
+    assert exact.final.error < 0.3
+    assert len(exact.sample_cpu) == 30
+    assert exact.peak > 10
+
+
+def test_ours_streams_either_way(stream):
+    settings = {"kernel": "matern32", "grid": [0, 10, 12], "every": 0}
+    many = {**settings, "many": True}
+    results = run(
+        stream, Entry("one", "ours", settings=settings), Entry("many", "ours", settings=many)
+    )
+    (one,), (together,) = results["one"], results["many"]
+    assert not one.reason, one.reason
+    np.testing.assert_allclose(one.prequential, together.prequential, rtol=1e-6)
+    np.testing.assert_allclose(one.final, together.final, rtol=1e-5)
+
+
+def test_everything_at_once(contenders):
+    """Batches one by one, or joined for a contender that wants all of them."""
+    (contenders / "counts.py").write_text(
+        "import numpy as np\n"
+        "class Contender:\n"
+        "    def __init__(self): self.sizes = []\n"
+        "    def learn(self, x, y, channel): self.sizes.append(len(y))\n"
+        "    def predict(self, x, channel):\n"
+        "        return np.full(len(x), float(len(self.sizes))), np.ones(len(x))\n"
+    )
+    parts = [rows(np.arange(4.0), np.ones(4)), rows(np.arange(3.0), np.ones(3))]
+    problem = Problem("counts", parts, parts)
+    results = run(
+        problem,
+        Entry("stream", "counts"),
+        Entry("offline", "counts", everything=True),
+        Entry("rehearsed", "counts", rehearsed=True),
+        repeats=2,
+    )
+    assert results["rehearsed"][0].final.error == 1.0  # begun anew: two batches, not four
+    assert [len(result.cpu) for result in results["stream"]] == [2, 2]
+    assert results["offline"][0].final.error == 0.0
+    assert results["stream"][0].final.error == 1.0
+    assert np.isnan(results["offline"][0].oldest_first)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("raise RuntimeError('no luck')", "no luck"),
+        ("import os; os._exit(3)", "ended with 3"),
+        ("self.missing", "AttributeError"),
+    ],
+)
+def test_a_contender_that_breaks_says_why(contenders, stream, body, words):
+    (contenders / "broken.py").write_text(
+        f"class Contender:\n    def learn(self, x, y, channel):\n        {body}\n"
+    )
+    (result,) = run(stream, Entry("broken", "broken"))["broken"]
+    assert words in result.reason
+    table = race_table(Race(stream, []), {"streamgp": [Result(reason="x")], "broken": [result]})
+    assert words in table.rows[1][1]
+
+
+def test_a_contender_that_cannot_start_says_why(contenders):
+    (contenders / "broken.py").write_text("import no_such_package\n")
+    with pytest.raises(ContenderError, match="no_such_package"):
+        Entry("broken", "broken").start(contenders)
+
+
+def test_scores():
+    generator = np.random.default_rng(0)
+    y, mean, variance = generator.normal(size=(3, 50))
+    variance = np.exp(variance)
+    got = score("real", y, mean, variance)
+    density = stats.norm(mean, np.sqrt(variance))
+    np.testing.assert_allclose(got.nlpd, -density.logpdf(y).mean())
+    low, high = density.interval(0.95)
+    np.testing.assert_allclose(got.coverage, np.mean((low <= y) & (y <= high)))
+    chances = np.array([0.9, 0.2, 0.6])
+    got = score("binary", np.array([1.0, 0.0, 0.0]), chances, chances)
+    np.testing.assert_allclose(got[:2], (-np.log([0.9, 0.8, 0.4]).mean(), 1 / 3))
+
+
+def test_problems_of_experiments():
+    problem = of_experiment(banana.EXPERIMENT, 0.05)
+    assert problem.kind == "binary"
+    assert len(problem.train) == 4
+    low, high = problem.span[0]
+    assert low < -2
+    assert high > 2
+    sunspots = of_experiment(solar.EXPERIMENT, 0.1)
+    assert sunspots.kind == "real"
+    assert len(sunspots.single.y) == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "width"), [("powerplant", 9568, 4), ("protein", 45730, 9)]
+)
+def test_tables_of_several_inputs(name, count, width):
+    drifting = dimensions.problem(name, drift=True, share=1.0)
+    everything = joined([*drifting.train, *drifting.test])
+    assert everything.x.shape == (count, width)
+    np.testing.assert_allclose(everything.x.mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(everything.y.std(), 1.0)
+    assert len(drifting.train) == len(drifting.test) == 50
+    far = np.linalg.norm(drifting.train[0].x.mean(axis=0) - drifting.train[-1].x.mean(axis=0))
+    shuffled = dimensions.problem(name, drift=False, share=1.0)
+    near = np.linalg.norm(shuffled.train[0].x.mean(axis=0) - shuffled.train[-1].x.mean(axis=0))
+    assert far > 5 * near
+
+
+def test_claims():
+    assert at_least(10, 12.0, "as they").holds
+    assert not at_least(10, 9.0, "as they").holds
+    assert no_worse("NLPD", 1.0, 1.0).holds
+    assert not no_worse("NLPD", 1.1, 1.0).holds
+    assert no_worse("NLPD", 1.1, 1.0, by=0.2).holds
+    assert no_worse("NLPD", 1.1, np.nan).holds  # they failed
+    slow = Result(cpu=np.array([9.0, 2.0, 2.0]))
+    fast = Result(cpu=np.array([9.0, 0.5, 0.5]))
+    assert ratios([slow], [fast], lambda result: result.warm) == [4.0]
+    assert spread([1.0, 3.0, 2.0], "×") == "2× (1–3)"
+
+
+def test_exponents():
+    sizes = [16, 32, 64, 128]
+    curve = Curve("M", "M", 0, sizes, [s**2.5 for s in sizes], sizes, [100.0] * 4)
+    np.testing.assert_allclose(curve.exponent, 2.5)
+    np.testing.assert_allclose(curve.memory_exponent, 0.0, atol=1e-12)
+    steep = Curve("M", "M", 0, sizes, [s**3.5 for s in sizes], sizes, [100.0] * 4)
+    seen = Curve("seen", "samples seen", 0, sizes, [1.0] * 4, sizes, [s * 1.0 for s in sizes])
+    assert [claim.holds for claim in growth_claims([curve, steep, seen])] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    claims = start_claims({"cold cache": [Start(1, 1, 9)], "warm cache": [Start(1, 1, 2)]})
+    assert [claim.holds for claim in claims] == [True, False, True]
+
+
+def test_what_is_written(stream, tmp_path):
+    results = run(stream, Entry("streamgp", "kalman"), Entry("exact", "sklearn_exact"), repeats=2)
+    each = Race(stream, [], lambda found: [at_least(2, 3.0, "as before")])
+    text = report.write_races(
+        Comparison("samples", "About.", lambda share: []), [(each, results)], tmp_path
+    )
+    assert "at least 2× as fast as before: 3.0× (holds)" in text.read_text()
+    assert len(re.findall(r"^\| (streamgp|exact) \|", text.read_text(), re.MULTILINE)) == 2
+    record = json.loads((tmp_path / "samples.json").read_text())
+    assert len(record["measured"][0]["results"]["exact"]) == 2
+    assert {path.suffix for path in tmp_path.iterdir()} == {".md", ".json", ".png", ".svg"}
+    curve = Curve("M", "M", 0, [1, 2], [1.0, 2.0], [1.0, 2.0], [5.0, 6.0])
+    assert "| M | 1.00 | 0.26 |" in report.write_growth([curve], [], tmp_path).read_text()
+    starts = {"cold cache": [Start(1, 0.5, 6)]}
+    assert "| cold cache | 1 | 0.5 | 6 |" in report.write_starts(starts, [], tmp_path).read_text()
+
+
+def test_every_comparison_has_ours_and_files_for_all():
+    for comparison in COMPARISONS.values():
+        for each in comparison.races(0.1):
+            assert each.entries[0].name == "streamgp"
+            for entry in each.entries:
+                assert (contender_module._HERE / "contenders" / f"{entry.file}.py").exists()
+                assert entry.environment in (environments.OURS, *environments.REQUIREMENTS)
+                json.dumps(entry.settings)
+
+
+def test_an_environment_that_cannot_be_made(tmp_path, monkeypatch):
+    def fails(home, **_):
+        (home / "bin").mkdir(parents=True)
+        (home / "bin" / "python").write_text("#!/bin/sh\necho no network >&2\nexit 1\n")
+        (home / "bin" / "python").chmod(0o755)
+
+    monkeypatch.setattr(environments.venv, "create", fails)
+    with pytest.raises(ConfigurationError, match="no network"):
+        environments.python("gpflow", tmp_path)
+    assert not (tmp_path / "gpflow" / "ready").exists()
+    assert str(environments.python(environments.OURS, tmp_path)) == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [((["speed"], {}), "speed"), ((["samples"], {"repeats": 0}), "repeats=0")],
+)
+def test_wrong_requests(tmp_path, arguments, words):
+    names, settings = arguments
+    with pytest.raises(ConfigurationError, match=words):
+        bench.run(names, tmp_path, peers=tmp_path, **settings)
