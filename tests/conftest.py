@@ -21,7 +21,7 @@ _MANY_MAPS = 20_000
 # Most of the suite's time is compilation; workers share what they have compiled.
 _CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
 jax.config.update("jax_compilation_cache_dir", str(_CACHE))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -187,6 +187,7 @@ class ContinualGP:
         *,
         inputs: Any = None,
         value: Any = None,
+        ahead: bool = True,
         progress: bool = False,
     ) -> UpdateReport:
         """Fold samples in one at a time, in order, at a fraction of the cost of that many updates.
@@ -194,8 +195,8 @@ class ContinualGP:
         `channel` names the channel of each sample where there are several. Frames are as in
         `update`, row by row. The report's `log_predictive_rows` have one prequential score a
         sample. The model ends as if each sample had been an `update` of its own, but that points
-        are placed for a stretch of inputs at a time. If a sample fails, it is as it was before
-        them all.
+        are placed for a stretch of inputs at a time; without `ahead` that is so of the points too,
+        and slower where there are new ones. If a sample fails, it is as it was before them all.
 
         Example:
             >>> import numpy as np, streamgp as sgp
@@ -209,7 +210,7 @@ class ContinualGP:
         intake = gather_in_order(x, y, layout, self._setup.channels, self._progress.schema)
         start, rows = self._aware(intake), intake.rows
         with progress_bar(rows.size, "samples", shown=progress) as advance:
-            return self._keep(Streamer(self._updater).stream(start, rows, advance), intake)
+            return self._keep(Streamer(self._updater, ahead).stream(start, rows, advance), intake)
 
     @double_precision
     def refine(self) -> UpdateReport:

@@ -35,9 +35,10 @@ _RUN = 1024  # samples that one scan takes
 
 @dataclasses.dataclass(frozen=True)
 class Streamer:
-    """An updater that takes samples in order."""
+    """An updater that takes samples in order; with `ahead`, points come for several at a time."""
 
     updater: Updater
+    ahead: bool = True
 
     def stream(
         self, progress: Progress, rows: Rows, advance: Callable[[int], None]
@@ -60,7 +61,7 @@ class Streamer:
     def _run(self, progress: Progress, rows: Rows) -> tuple[Progress, Rows]:
         """The leading rows that only need to be conditioned on, perhaps none, and points for them.
 
-        Points are placed for a stretch of inputs at a time.
+        Where they are not placed ahead, a row that wants a point of its own is left to an update.
         """
         rows = self._plain(progress, rows)
         if not rows.size:
@@ -68,7 +69,7 @@ class Streamer:
         placer, state = self.updater.placer, progress.state
         assert state is not None
         settled = placer.settled(state, rows.pack())
-        if not settled[0] and placer.foresees:
+        if not settled[0] and self.ahead and placer.foresees:
             state = placer.prepared(state, rows, progress.updates + 1)
             settled = placer.settled(state, rows.pack())
             if settled[0]:

@@ -71,17 +71,18 @@ def test_rows_of_several_channels_and_latents():
     ids=["real", "count", "learned"],
 )
 def test_update_many_is_many_updates(name, learning, tolerance):
-    """An M step may stop an evaluation sooner or later."""
+    """With points added on the way. An M step may stop an evaluation sooner or later."""
     likelihood, y = FAMILIES[name]
-    settings = {"inducing": sgp.Fixed(np.linspace(0, 12, 20)), "learning": learning}
+    settings = {"inducing": sgp.Adaptive(1e-2), "learning": learning}
     fast, slow = (sgp.ContinualGP(likelihood, **settings) for _ in range(2))
     for model in (fast, slow):
         model.update(X[:20], y[:20])
-    report = fast.update_many(X[20:], y[20:])
+    report = fast.update_many(X[20:], y[20:], ahead=False)
     scores = [slow.update(X[i], y[i]).log_predictive["y"] for i in range(20, 90)]
     np.testing.assert_allclose(report.log_predictive_rows["y"], scores, atol=tolerance)
     assert_alike(fast, slow, tolerance=tolerance)
     assert repr(fast) == repr(slow)
+    assert report.inducing_after > report.inducing_before
 
 
 @pytest.mark.parametrize("name", ["real", "count"])
@@ -102,8 +103,8 @@ def test_points_come_for_a_stretch_of_samples(name):
 
 def test_a_full_budget_follows_a_stream_onto_new_ground():
     """One sample at a time, either way: points go there, and are not at once dropped again."""
-    x = np.linspace(0, 60, 600)
-    y = np.sin(2 * x) + 0.1 * np.random.default_rng(0).normal(size=600)
+    x = np.linspace(0, 40, 400)
+    y = np.sin(2 * x) + 0.1 * np.random.default_rng(0).normal(size=400)
     settings = {"latents": [sgp.RBF(0.7, 1.0)], "learning": None}
     free, tight, single = (
         sgp.ContinualGP(sgp.Gaussian(0.1), inducing=sgp.Adaptive(budget=budget), **settings)
@@ -117,7 +118,7 @@ def test_a_full_budget_follows_a_stream_onto_new_ground():
             [single.update(*row).log_predictive["y"] for row in zip(x[100:], y[100:], strict=True)]
         )
     )
-    assert len(free.inducing_points[0]) > 100
+    assert len(free.inducing_points[0]) > 70
     assert len(tight.inducing_points[0]) <= 32
     assert min(scores[1:]) > scores[0] - 0.7
 

@@ -18,7 +18,7 @@ from streamgp.linalg import NUGGET, cholesky, gram, solve_lower
 
 _LOSS = 0.01  # nats that a row may lose to the variance its inducing points leave open
 _WORTH = 4.0  # how much more a new point must explain than the one that goes for it
-_NEW_GROUND = 0.5  # an open share of prior variance that always makes a point
+_NEW_GROUND = 0.2  # an open share of prior variance that always makes a point
 _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apart by rounding only
 
 

@@ -34,8 +34,10 @@ class Stream:
             done += 1
         if len(y) > done:
             assert self.model is not None
-            one = len(y) - done == 1  # which alone needs no scan
-            (self.model.update if one else self.model.update_many)(x[done:], y[done:])
+            if len(y) - done == 1:  # which alone needs no scan
+                self.model.update(x[done:], y[done:])
+            else:  # river wants many samples to be one after the other, points included
+                self.model.update_many(x[done:], y[done:], ahead=False)
 
     def _start(
         self,
