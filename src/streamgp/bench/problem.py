@@ -62,6 +62,8 @@ def score(kind: str, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> S
         chance = np.clip(np.where(y > 0, mean, 1 - mean), 1e-300, None)
         return Score(-np.log(chance).mean(), float(np.mean((mean > 0.5) != y)), np.nan)
     residual = (y - mean) ** 2
+    if not np.isfinite(residual).all():
+        return Score(np.nan, np.nan, np.nan)
     return Score(
         float(np.mean(0.5 * np.log(2 * np.pi * variance) + 0.5 * residual / variance)),
         float(np.sqrt(residual.mean())),
