@@ -118,7 +118,7 @@ def _batches_seen(name: str, counts: list[int]) -> Curve:
 
 def _points(name: str, sizes: list[int], *, learns: bool) -> Curve:
     """An update of a hundred rows at so many points."""
-    curve = Curve(name, "M", 128)
+    curve = Curve(name, "M", 64)
     for size in sizes:
         settings = {"grid": [0, _SPAN, size], "every": int(learns)}
         with _start(settings) as contender:
