@@ -11,8 +11,8 @@ import jax
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# XLA's newer code generator for fused loops takes a third of the compile time and gives nothing
-# back here, where the work is in LAPACK calls and products (docs/adr/0011).
+# XLA's newer code generator for fused loops takes a quarter of the compile time or more, and gives
+# nothing back here, where the work is in LAPACK calls and products (docs/adr/0011).
 _OPTIONS = {"xla_cpu_use_fusion_emitters": False}
 
 _SHORTEST = 0.1  # seconds of compilation that are worth a file

@@ -39,8 +39,8 @@ class Result:
 
     @property
     def total(self) -> float:
-        """CPU seconds of all learning."""
-        return float(self.cpu.sum() + self.sample_cpu.sum())
+        """CPU seconds of all learning; NaN where there was none."""
+        return float(self.cpu.sum() + self.sample_cpu.sum()) if len(self.cpu) else np.nan
 
 
 Told = Callable[[str], None]
