@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import paramax
 from jaxtyping import Array, Bool, Float, Int
+from tinygp.kernels import Kernel
 
 from streamgp import setup
 from streamgp.compiling import compiled
@@ -31,7 +32,11 @@ def _refined(
     return learner.refined(state, batch, fresh, start, evaluations=evaluations)
 
 
-_latent_precision = compiled(Generative.latent_precision)
+@compiled
+def _seen(model: Generative, batch: Batch) -> tuple[tuple[Kernel, ...], Float[Array, "Q N"]]:
+    """The latent functions' kernels, and how precisely each row observes them."""
+    plain = paramax.unwrap(model)
+    return plain.latent_kernels, plain.latent_precision(batch)
 
 
 def settled(strategy: Any, state: State, batch: Batch) -> Bool[Array, " N"]:
@@ -174,9 +179,9 @@ class Placer:
         return tuple(p[k] for p, k in zip(points, np.asarray(kept), strict=True))
 
     def _view(self, before: State, rows: Rows, model: Generative, update: int) -> View:
-        plain = paramax.unwrap(model)
-        precision = np.asarray(_latent_precision(plain, rows.pack()))[:, : rows.size]
-        return View(points_of(before), rows.x, plain.latent_kernels, update, precision)
+        kernels, precision = _seen(model, rows.pack())
+        seen = np.asarray(precision)[:, : rows.size]
+        return View(points_of(before), rows.x, kernels, update, seen)
 
 
 def points_of(state: State) -> Points:

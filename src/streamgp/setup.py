@@ -244,6 +244,8 @@ def extended(state: State, new: Inducing) -> State:
     """
     latents, slots = state.inducing.mask.shape
     room = new.mask.shape[1]
+    if room == slots:
+        return State(state.model, new, state.site, state.memory, state.count, state.energy)
     joint = state.site.linear.shape[0] != latents or latents == 1
     linear = _widen(state.site.linear.reshape(latents, slots), room, axes=(1,))
     shape = (latents, slots, latents, slots) if joint else (latents, slots, slots)

@@ -177,7 +177,9 @@ def test_claims():
     assert no_worse("NLPD", 1.0, 1.0).holds
     assert not no_worse("NLPD", 1.1, 1.0).holds
     assert no_worse("NLPD", 1.1, 1.0, by=0.2).holds
-    assert no_worse("NLPD", 1.1, np.nan).holds  # they failed
+    assert no_worse("NLPD", 1.1, np.nan).holds is None  # they failed
+    assert at_least(10, np.nan, "as they").holds is None
+    assert no_worse("NLPD", np.nan, 1.0).holds is False
     slow = Result(cpu=np.array([9.0, 2.0, 2.0]))
     fast = Result(cpu=np.array([9.0, 0.5, 0.5]))
     assert ratios([slow], [fast], lambda result: result.warm) == [4.0]

@@ -20,19 +20,20 @@ class Claim(NamedTuple):
 
     sentence: str
     measured: str
-    holds: bool
+    holds: bool | None  # None where one of them has no figure
 
 
 def at_least(wanted: float, measured: float, sentence: str) -> Claim:
     """That something is so many times as fast."""
     sentence = f"at least {wanted:,g}× as fast {sentence}"
-    return Claim(sentence, f"{measured:,.1f}×", measured >= wanted)
+    holds = None if np.isnan(measured) else measured >= wanted
+    return Claim(sentence, f"{measured:,.1f}×", holds)
 
 
 def no_worse(what: str, ours: float, theirs: float, *, by: float = 0.0) -> Claim:
-    """That a score of ours is at most so much above another; one that failed is no rival."""
+    """That a score of ours is at most so much above another."""
     sentence = what if not by else f"{what} (by at most {by:.2g})"
-    holds = bool(np.isnan(theirs) or ours <= theirs + by)
+    holds = None if np.isnan(theirs) else bool(ours <= theirs + by)
     return Claim(sentence, f"{ours:.4f} to {theirs:.4f}", holds)
 
 

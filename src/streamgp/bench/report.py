@@ -22,6 +22,8 @@ _READ = (
     "ratios. CPU time counts all threads. In brackets: from the least to the most over repeats."
 )
 
+_VERDICTS = {True: "holds", False: "does not hold", None: "not measured"}
+
 
 def write_races(
     comparison: Comparison, outcomes: Sequence[tuple[Race, Results]], out: Path
@@ -78,9 +80,7 @@ def write_starts(starts: dict[str, list[Start]], claims: Sequence[Claim], out: P
 
 def sentences(claims: Sequence[Claim]) -> str:
     """What was claimed, what was measured, and whether it holds."""
-    return "\n".join(
-        f"- {c.sentence}: {c.measured} ({'holds' if c.holds else 'does not hold'})" for c in claims
-    )
+    return "\n".join(f"- {c.sentence}: {c.measured} ({_VERDICTS[c.holds]})" for c in claims)
 
 
 def _write(out: Path, name: str, parts: Sequence[str], record: Any) -> Path:

@@ -113,14 +113,14 @@ def greedy(
     padded = np.minimum(np.arange(rows), len(candidates) - 1)
     order, count = _pivots(
         kernel,
-        jnp.asarray(np.pad(points, [(0, slots - len(points)), (0, 0)])),
-        jnp.arange(slots) < len(points),
-        jnp.asarray(candidates[padded]),
-        jnp.arange(rows) < len(candidates),
-        jnp.asarray(precision[padded]),
-        jnp.asarray(tolerance),
-        jnp.asarray(limit),
-        jnp.asarray(full),
+        np.pad(points, [(0, slots - len(points)), (0, 0)]),
+        np.arange(slots) < len(points),
+        candidates[padded],
+        np.arange(rows) < len(candidates),
+        precision[padded],
+        np.asarray(tolerance),
+        np.asarray(limit),
+        np.asarray(full),
         inducing_bucket(min(limit, rows)),
     )
     return np.asarray(order)[: int(count)]

@@ -16,12 +16,11 @@ from abc import abstractmethod
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from streamgp.generative import Generative
 from streamgp.inference.conditioning import Inducing, condition, factorise
-from streamgp.inference.sites import Site
+from streamgp.inference.sites import Site, as_blocks
 from streamgp.linalg import cross_gram, eigh, solve_lower, symmetric
 
 _LARGEST_SHARE = 1 - 1e-12  # of a direction's prior variance that data may have explained
@@ -50,7 +49,7 @@ class Marginals(Carry):
     """
 
     def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Site:
-        transition = _as_blocks(_transition(model, old, new), site)
+        transition = as_blocks(_transition(model, old, new), len(site.linear))
         posterior = condition(site)
         half = solve_lower(posterior.chol, _t(transition))
         omega, vectors = eigh(symmetric(transition @ _t(transition) - _t(half) @ half))
@@ -82,14 +81,9 @@ def _transition(model: Generative, old: Inducing, new: Inducing) -> Float[Array,
 
 def through(site: Site, maps: Float[Array, "Q M R"]) -> Site:
     """The site on v_new when v_old = C·v_new: λ ← Cᵀλ, Λ ← CᵀΛC."""
-    c = _as_blocks(maps, site)
+    c = as_blocks(maps, len(site.linear))
     linear = jnp.einsum("gst,gs->gt", c, site.linear)
     return Site(linear, symmetric(_t(c) @ site.precision @ c))
-
-
-def _as_blocks(maps: Float[Array, "Q M R"], site: Site) -> Float[Array, "G S T"]:
-    """Per-latent matrices as the site's blocks: block-diagonal when the latents are joint."""
-    return maps if len(site.linear) == len(maps) else block_diag(*maps)[None]
 
 
 def _t(a: Float[Array, "*b S T"]) -> Float[Array, "*b T S"]:

@@ -94,14 +94,21 @@ def condition(site: Site) -> Posterior:
     return Posterior(mean, chol, 0.5 * jnp.sum(c**2) - half_log_det)
 
 
-def marginals(posterior: Posterior, features: Features) -> Marginals:
-    """q(f_n) = ∫ p(f_n | v) q(v) dv."""
+def marginals(
+    posterior: Posterior, features: Features, maps: Float[Array, "G S S"] | None = None
+) -> Marginals:
+    """q(f_n) = ∫ p(f_n | v) q(v) dv; with `maps` the features are of C·v instead of v."""
     rows, latents, blocks, size = features.design.shape
     flat = jnp.moveaxis(features.design, 2, 0).reshape(blocks, rows * latents, size)
-    half = solve_lower(posterior.chol, jnp.swapaxes(flat, -1, -2))  # G S NJ
+    columns, mean = jnp.swapaxes(flat, -1, -2), posterior.mean  # G S NJ
+    if maps is None:
+        half = solve_lower(posterior.chol, columns)
+    else:
+        half = solve_lower(posterior.chol, jnp.swapaxes(maps, -1, -2)) @ columns
+        mean = jnp.einsum("gst,gt->gs", maps, mean)
     half = half.reshape(blocks, size, rows, latents)
     explained = jnp.einsum("gsnj,gsnk->njk", half, half)
-    block_means = jnp.einsum("njgs,gs->njg", features.design, posterior.mean)
+    block_means = jnp.einsum("njgs,gs->njg", features.design, mean)
     return Marginals(
         mean=features.offset + jnp.sum(block_means, axis=-1),
         covariance=explained + features.slack,

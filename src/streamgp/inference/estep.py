@@ -137,7 +137,7 @@ def e_step(
     rows: RowSites,
     *,
     rounds: int | Int[Array, ""],
-    tolerance: float,
+    tolerance: float | Float[Array, ""],
 ) -> tuple[Fit, Int[Array, ""]]:
     """A better fit, from these row sites on, and how many rounds it took."""
 

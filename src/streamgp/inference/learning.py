@@ -26,11 +26,11 @@ from streamgp.inference.conditioning import (
 )
 from streamgp.inference.estep import Fit, blank_fit, e_step, exact_sites, first_sites, fit_rows
 from streamgp.inference.memory import Memory
-from streamgp.inference.mstep import maximise
-from streamgp.inference.sites import RowSites, Site
+from streamgp.inference.mstep import FLAT, maximise
+from streamgp.inference.sites import RowSites, Site, as_blocks
 from streamgp.inference.state import State
 from streamgp.linalg import solve_lower
-from streamgp.mixing import Features, mix
+from streamgp.mixing import Features
 from streamgp.parameters import log_prior, split
 
 _ORDINARY_BATCH = 100
@@ -130,11 +130,14 @@ class Episode(NamedTuple):
             learned = begin if rule is None else self._m(begin, rule)
             return learned._replace(fit=self._fit(learned.model, begin.fit.rows))
         if rule is None:
-            return self._e(begin)
+            return self._e(begin, self.options.e_tolerance)
+        # An M step that stops at such gains asks for no finer fit.
+        early = jnp.maximum(self.options.e_tolerance, FLAT * jnp.sum(self.batch.mask))
         rounds, (dynamic, static) = rule.rounds, eqx.partition(begin, eqx.is_array)
 
         def alternate(index: Int[Array, ""], loop: PyTree) -> PyTree:
-            fitted = self._e(eqx.combine(loop, static))
+            tolerance = jnp.where(index < rounds, early, self.options.e_tolerance)
+            fitted = self._e(eqx.combine(loop, static), tolerance)
             return jax.lax.cond(
                 index < rounds,
                 lambda: eqx.filter(self._m(fitted, rule), eqx.is_array),
@@ -160,11 +163,11 @@ class Episode(NamedTuple):
         """The continual bound with the rows' sites held, where they are not exact."""
         return self._fit(wrapped, rows).bound
 
-    def _e(self, now: Learned) -> Learned:
+    def _e(self, now: Learned, tolerance: float | Float[Array, ""]) -> Learned:
         setting = self.setting(now.model)
         fit, more = e_step(
             setting.model, self.batch, setting.features, setting.carried, now.fit.rows,
-            rounds=self.options.e_rounds, tolerance=self.options.e_tolerance,
+            rounds=self.options.e_rounds, tolerance=tolerance,
         )  # fmt: skip
         return now._replace(fit=fit, e_rounds=now.e_rounds + more)
 
@@ -212,12 +215,11 @@ class Episode(NamedTuple):
         def expected(other: Generative) -> Float[Array, ""]:
             model = paramax.unwrap(other)
             chol = factorise(model, inducing)
-            projection, variance = project(model, inducing, chol, self.batch.x)
-            # f as a map of values whitened as q is: u = L_learned·v.
-            back = solve_lower(chol, projection, transpose=True)
-            regression = jnp.swapaxes(whitener, -1, -2) @ back
-            rows = mix(model, self.batch.channel, regression, variance, factorised=factorised)
-            return expected_log_density(model, self.batch, marginals(fit.posterior, rows))
+            x, channel = self.batch.x, self.batch.channel
+            rows = features(model, inducing, chol, x, channel, factorised=factorised)
+            # u = L_learned·v stays as it is; whitened by the other prior it is L⁻¹·L_learned·v.
+            maps = as_blocks(solve_lower(chol, whitener), len(fit.posterior.mean))
+            return expected_log_density(model, self.batch, marginals(fit.posterior, rows, maps))
 
         projected = project(learned, inducing, whitener, self.batch.x)
         latent = marginals(fit.posterior, latent_features(*projected, factorised=factorised))

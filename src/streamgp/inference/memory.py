@@ -13,6 +13,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import block_diag
@@ -23,7 +24,7 @@ from streamgp.generative import Generative
 from streamgp.inference.conditioning import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.likelihoods import Likelihood
-from streamgp.linalg import eigh, positive_part, symmetric
+from streamgp.linalg import eigh, positive_part
 from streamgp.parameters import split
 
 _DIFFERENCE = 1e-3  # in log units
@@ -94,13 +95,13 @@ def expand_kernels(expected: Callable[[Generative], Float[Array, ""]], model: Ge
         return expected(eqx.tree_at(lambda m: m.kernels, model, kernels))
 
     unit = _DIFFERENCE * jnp.eye(size)
-    pairs = unit[:, None, :] + unit[None, :, :]
-    steps = jnp.concatenate([jnp.zeros((1, size)), unit, -unit, pairs.reshape(-1, size)])
+    row, column = np.tril_indices(size, -1)
+    steps = jnp.concatenate([jnp.zeros((1, size)), unit, -unit, unit[row] + unit[column]])
     values = jax.lax.map(value, steps)
-    here, ahead, behind = values[0], values[1 : size + 1], values[size + 1 : 2 * size + 1]
-    both = values[2 * size + 1 :].reshape(size, size)
-    hessian = (both - ahead[:, None] - ahead[None, :] + here) / _DIFFERENCE**2
-    curvature, vectors = eigh(symmetric(hessian))
+    here, ahead, behind, both = jnp.split(values, [1, size + 1, 2 * size + 1])
+    mixed = both - ahead[row] - ahead[column] + here
+    lower = jnp.diag(0.5 * (ahead - 2 * here + behind)).at[row, column].set(mixed)
+    curvature, vectors = eigh((lower + lower.T) / _DIFFERENCE**2)
     return Memory((ahead - behind) / (2 * _DIFFERENCE), (vectors * jnp.abs(curvature)) @ vectors.T)
 
 

@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 _SUFFICIENT = 1e-4  # Armijo: share of the promised decrease that a step must deliver
-_FLAT = 1e-5  # a gradient, or a gain, per observation below which nothing is left to do
+FLAT = 1e-5  # a gradient, or a gain, per observation below which nothing is left to do
 _LONGEST = 2.0  # a step moves no log-parameter by more than this
 
 
@@ -47,8 +47,8 @@ def maximise(
         usable = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
         promised = search.value + _SUFFICIENT * search.length * slope
         taken = usable & (value <= promised)
-        flat = jnp.max(jnp.abs(gradient)) < _FLAT
-        small = (search.evaluations > 0) & (search.value - value < _FLAT)
+        flat = jnp.max(jnp.abs(gradient)) < FLAT
+        small = (search.evaluations > 0) & (search.value - value < FLAT)
         moved = _Search(
             trial,
             value,
@@ -63,7 +63,7 @@ def maximise(
         kept = search._replace(
             length=length,
             evaluations=search.evaluations + 1,
-            done=stuck | (-length * slope < _FLAT / 100),
+            done=stuck | (-length * slope < FLAT / 100),
         )
         return jax.tree.map(lambda a, b: jnp.where(taken, a, b), moved, kept)
 

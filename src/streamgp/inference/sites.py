@@ -6,6 +6,7 @@ blocks: one block of size QM when the latents are kept jointly, Q blocks of size
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
 from streamgp.mixing import Features
@@ -35,6 +36,11 @@ class RowSites(eqx.Module):
 def empty(blocks: int, size: int) -> Site:
     """The site of no data."""
     return Site(jnp.zeros((blocks, size)), jnp.zeros((blocks, size, size)))
+
+
+def as_blocks(maps: Float[Array, "Q M R"], blocks: int) -> Float[Array, "G S T"]:
+    """Per-latent matrices as so many blocks: block-diagonal when the latents are joint."""
+    return maps if blocks == len(maps) else block_diag(*maps)[None]
 
 
 def aggregate(rows: RowSites, features: Features) -> Site:

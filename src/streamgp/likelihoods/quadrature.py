@@ -2,12 +2,11 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from scipy import special
 
 _NODES_PER_DIMENSION = {1: 24, 2: 12, 3: 8}
@@ -15,6 +14,7 @@ _QUASI_RANDOM_PAIRS = 256
 _EVEN = 1025
 _FINE = 32
 _NEWTON_STEPS = 25
+_NEWTON_ERROR = 1e-6  # of the mode, which is then known to its square
 _LONGEST_STEP = 3.0
 
 
@@ -90,11 +90,15 @@ def log_integral(
 
     slope, bend = jax.grad(integrand), jax.grad(jax.grad(integrand))
 
-    def newton(_: Any, f: Float[Array, ""]) -> Float[Array, ""]:
-        step = -slope(f) / bend(f)
-        return f + jnp.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+    def newton(loop: tuple) -> tuple:
+        count, f, _ = loop
+        step = jnp.clip(-slope(f) / bend(f), -_LONGEST_STEP, _LONGEST_STEP)
+        return count + 1, f + step, jnp.abs(step) > _NEWTON_ERROR * (1 + jnp.abs(f))
 
-    mode = jax.lax.fori_loop(0, _NEWTON_STEPS, newton, mean)
+    def goes_on(loop: tuple) -> Bool[Array, ""]:
+        return (loop[0] < _NEWTON_STEPS) & loop[2]
+
+    _, mode, _ = jax.lax.while_loop(goes_on, newton, (0, mean, jnp.asarray(True)))
     width = 1 / jnp.sqrt(-bend(mode))
     points, weights = nodes(1)
     at_nodes = jax.vmap(integrand)(mode + width * points[:, 0])

@@ -65,7 +65,7 @@ def _race(stream: Problem) -> Race:
         Entry(OURS, "ours", settings={"budget": POINTS}, rehearsed=True),
         Entry(
             "GPyTorch SVGP, the new batch alone", "gpytorch_variational", "gpytorch",
-            {**settings, "span": stream.span, "steps": 100},
+            {**settings, "span": stream.span, "steps": 50},
         ),
         Entry(OFFLINE, "gpflow_offline", "gpflow", settings, everything=True),
     ]  # fmt: skip

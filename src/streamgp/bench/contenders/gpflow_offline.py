@@ -31,8 +31,11 @@ class Contender:
                 return self.model.training_loss((rows, values))
 
             natural.minimize(loss, variational)
-            adam.minimize(loss, self.model.trainable_variables)
-            return loss()
+            variables = self.model.trainable_variables
+            with tf.GradientTape() as tape:
+                value = loss()
+            adam.apply_gradients(zip(tape.gradient(value, variables), variables, strict=True))
+            return value
 
         best, waited = np.inf, 0
         for _ in range(self.epochs):
