@@ -129,14 +129,14 @@ def greedy(
 @compiled
 def _pivots(
     kernel: Kernel,
-    z: Float[Array, "M P"],
-    mask: Bool[Array, " M"],
-    x: Float[Array, "N P"],
-    valid: Bool[Array, " N"],
-    precision: Float[Array, " N"],
-    tolerance: Float[Array, ""],
-    limit: Int[Array, ""],
-    full: Bool[Array, ""],
+    z: Float[Any, "M P"],
+    mask: Bool[Any, " M"],
+    x: Float[Any, "N P"],
+    valid: Bool[Any, " N"],
+    precision: Float[Any, " N"],
+    tolerance: Float[Any, ""],
+    limit: Int[Any, ""],
+    full: Bool[Any, ""],
     capacity: int,
 ) -> tuple[Int[Array, " R"], Int[Array, ""]]:
     chol = cholesky(gram(kernel, z, mask))
