@@ -13,7 +13,6 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import paramax
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import block_diag
@@ -24,10 +23,10 @@ from streamgp.generative import Generative
 from streamgp.inference.conditioning import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.likelihoods import Likelihood
-from streamgp.linalg import eigh, positive_part
+from streamgp.linalg import eigh, positive_part, symmetric
 from streamgp.parameters import split
 
-_DIFFERENCE = 1e-3  # in log units
+_DIFFERENCE = 1e-4  # in log units
 
 
 class Memory(eqx.Module):
@@ -79,10 +78,9 @@ def trainable_size(part: PyTree) -> int:
 def expand_kernels(expected: Callable[[Generative], Float[Array, ""]], model: Generative) -> Memory:
     """The expansion of a batch's expected log-density in the kernels' parameters.
 
-    By differences: the function stands in the program once, where its second derivatives would
-    make up most of it, and the parameters are few and in log units. Directions of the wrong
-    curvature keep its size with the right sign, so that the gradient cannot carry
-    hyperparameters off along them.
+    Second derivatives are differences of gradients: exact ones would make up most of the program,
+    and the parameters are few and in log units. Directions of the wrong curvature keep its size
+    with the right sign, so that the gradient cannot carry hyperparameters off along them.
     """
     trainable, rest = split(model.kernels)
     start, unravel = ravel_pytree(trainable)
@@ -90,19 +88,15 @@ def expand_kernels(expected: Callable[[Generative], Float[Array, ""]], model: Ge
     if size == 0:
         return Memory(start, jnp.zeros((0, 0)))
 
-    def value(step: Float[Array, " T"]) -> Float[Array, ""]:
-        kernels = eqx.combine(unravel(start + step), rest)
+    def value(theta: Float[Array, " T"]) -> Float[Array, ""]:
+        kernels = eqx.combine(unravel(theta), rest)
         return expected(eqx.tree_at(lambda m: m.kernels, model, kernels))
 
-    unit = _DIFFERENCE * jnp.eye(size)
-    row, column = np.tril_indices(size, -1)
-    steps = jnp.concatenate([jnp.zeros((1, size)), unit, -unit, unit[row] + unit[column]])
-    values = jax.lax.map(value, steps)
-    here, ahead, behind, both = jnp.split(values, [1, size + 1, 2 * size + 1])
-    mixed = both - ahead[row] - ahead[column] + here
-    lower = jnp.diag(0.5 * (ahead - 2 * here + behind)).at[row, column].set(mixed)
-    curvature, vectors = eigh((lower + lower.T) / _DIFFERENCE**2)
-    return Memory((ahead - behind) / (2 * _DIFFERENCE), (vectors * jnp.abs(curvature)) @ vectors.T)
+    steps = _DIFFERENCE * jnp.concatenate([jnp.zeros((1, size)), jnp.eye(size)])
+    gradients = jax.lax.map(jax.grad(value), start + steps)
+    hessian = (gradients[1:] - gradients[0]) / _DIFFERENCE
+    curvature, vectors = eigh(symmetric(hessian))
+    return Memory(gradients[0], (vectors * jnp.abs(curvature)) @ vectors.T)
 
 
 def expand_channels(
