@@ -75,22 +75,44 @@ class Predictor:
             )
         names = self.channels if channel is None else (channel,)
         numbers, inputs, _ = read_inputs(x, self.schema.axes, "the prediction")
-        parts = {name: self._prediction(numbers, inputs, name) for name in names}
+        latents = self._latents(numbers, names)
+        parts = {
+            name: self._prediction(numbers, inputs, name, *moments)
+            for name, moments in zip(names, latents, strict=True)
+        }
         if len(names) == 1:
             return parts[names[0]]
         return Predictions(parts, lambda key, count: self._draw(numbers, names, key, count))
 
-    def _prediction(self, x: Float[np.ndarray, "N P"], inputs: Inputs, name: str) -> Prediction:
+    def _latents(
+        self, x: Float[np.ndarray, "N P"], names: Sequence[str]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Mean and covariance of each channel's latent parameters, from one program."""
+        rows, index = self._rows(x, names)
+        mean, covariance = by_chunks(
+            lambda *chunk: _predict(self.learner, self.state, *chunk), rows, index, most=_ROWS
+        )
+        parts = np.split(mean, len(names)), np.split(covariance, len(names))
+        return list(zip(*parts, strict=True))
+
+    def _rows(
+        self, x: Float[np.ndarray, "N P"], names: Sequence[str]
+    ) -> tuple[Float[np.ndarray, "R P"], Int[np.ndarray, " R"]]:
+        """The inputs once a channel, and the channel of each."""
+        index = [self.channels.index(name) for name in names]
+        return np.tile(x, (len(names), 1)), np.repeat(index, len(x))
+
+    def _prediction(
+        self,
+        x: Float[np.ndarray, "N P"],
+        inputs: Inputs,
+        name: str,
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Prediction:
         index = self.channels.index(name)
         likelihood = paramax.unwrap(self.state.model.channels[index].likelihood)
         j = likelihood.latents
-        mean, covariance = by_chunks(
-            lambda rows: _predict(
-                self.learner, self.state, jnp.asarray(rows), jnp.full(len(rows), index)
-            ),
-            x,
-            most=_ROWS,
-        )
         return Prediction(
             likelihood,
             mean[:, :j],
@@ -104,7 +126,7 @@ class Predictor:
         self, x: Float[np.ndarray, "N P"], names: Sequence[str], key: Array, count: int
     ) -> Float[Array, "S R J"]:
         """Latent parameters of all rows of all those channels, drawn together."""
-        index = np.repeat([self.channels.index(name) for name in names], len(x))
+        tiled, index = self._rows(x, names)
         latents, rows = paramax.unwrap(self.state.model).most_latents, len(index)
         if rows * latents > _JOINT:
             raise DataError(
@@ -114,7 +136,7 @@ class Predictor:
                     "Draw at fewer inputs, or with `joint=False`.",
                 )
             )
-        tiled, size = np.tile(x, (len(names), 1)), rows * latents
+        size = rows * latents
         mean, covariance = predict_joint(self.learner, self.state, tiled, index)
         half = square_root(covariance.reshape(size, size))
         noise = jax.random.normal(key, (count, size))

@@ -188,7 +188,17 @@ def test_joint_draws_agree_across_channels(pair):
 def test_frames_of_several_channels(pair):
     frame = pair.predict(X).to_frame()
     assert list(frame.columns[:3]) == ["x", "a_mean", "a_std"]
-    np.testing.assert_array_equal(frame["b_upper"], pair.predict(X, "b").interval()[1])
+    np.testing.assert_allclose(frame["b_upper"], pair.predict(X, "b").interval()[1], rtol=1e-12)
+
+
+def test_channels_together_are_what_each_is_alone(pair):
+    """So many rows that the second channel begins within a chunk."""
+    grid = np.linspace(0, 12, 3000)
+    together = pair.predict(grid)
+    for name in "ab":
+        alone = pair.predict(grid, name)
+        np.testing.assert_allclose(together[name].mean, alone.mean, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(together[name].variance, alone.variance, rtol=1e-9)
 
 
 def test_joint_draws_have_a_limit(pair):
