@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-_PIECE = 100  # samples of a stream that are given, and timed, together
+_PIECE = 250  # samples of a stream that are given, and timed, together
 
 
 def pack(values: dict[str, Any]) -> bytes:

@@ -1,9 +1,11 @@
-"""One observation at a time: rank-one updates of q(v) inside one scan.
+"""One observation at a time: low-rank updates of q(v) inside one scan.
 
 At fixed inducing points and hyperparameters an observation moves q(v) along one direction a latent
-parameter, so a row costs O(S²), not O(S³). The scan only serves the order of the rows: what each
-was predicted to be, and the site it got. The state they leave behind is the sum of those sites,
-as if the rows had come together, so no error of the recursion is carried on.
+parameter, so a row costs O(S²), not O(S³). Sites that are known beforehand are folded in a block
+of rows at a time: the Cholesky factor of what the block is predicted to be has the order of its
+rows in it. The others are found row by row. The scan only serves that order: what each row was
+predicted to be, and the site it got. The state they leave behind is the sum of those sites, as if
+the rows had come together, so no error of the recursion is carried on.
 """
 
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from streamgp.inference.conditioning import Inducing, Marginals, condition, proj
 from streamgp.inference.estep import e_step, exact_sites, first_sites, no_sites
 from streamgp.inference.sites import RowSites, Site, aggregate, empty
 from streamgp.likelihoods.quadrature import root
-from streamgp.linalg import cholesky, solve_lower
+from streamgp.linalg import cholesky, cholesky_of_identity_plus, solve_lower
 from streamgp.mixing import Features, mix
 
 
@@ -31,6 +33,9 @@ class Filtered(NamedTuple):
     before: Marginals  # q(f) of each row before it was learned
     after: Marginals  # and right after
     latent: Marginals  # q(u) at each row right after
+
+
+_BLOCK = 32  # rows: enough for products of matrices, few beside the inducing points
 
 
 class _Row(NamedTuple):
@@ -81,7 +86,7 @@ def filter_rows(
     def fold(now: _Moments, row: _Row) -> tuple[_Moments, tuple]:
         reach = now.covariance @ row.projection
         at_row = _AtRow(now.mean @ row.projection, row.projection.T @ reach)
-        own = row.site if model.conjugate else _settled(model, row, at_row, rounds, tolerance)
+        own = _settled(model, row, at_row, rounds, tolerance)
         pull, stiffness = _condition(row.weights, at_row, own)
         towards = reach @ row.weights.T
         moved = _Moments(
@@ -91,7 +96,10 @@ def filter_rows(
         after = _AtRow(at_row.mean + cross @ pull, at_row.covariance - cross @ stiffness @ cross.T)
         return moved, (own, at_row, after)
 
-    _, (own, before, after) = jax.lax.scan(fold, _moments(site), rows)
+    if model.conjugate:
+        own, (before, after) = exact, _in_blocks(_moments(site), rows)
+    else:
+        _, (own, before, after) = jax.lax.scan(fold, _moments(site), rows)
     latent = after.covariance + jax.vmap(jnp.diag)(rows.variance)
     return Filtered(
         site + aggregate(own, features),
@@ -101,6 +109,52 @@ def filter_rows(
         _marginals(after, rows, features),
         Marginals(after.mean, latent, after.mean[..., None], after.covariance),
     )
+
+
+def _in_blocks(begin: _Moments, rows: _Row) -> tuple[_AtRow, _AtRow]:
+    """What q(v) says before and after each row, whose sites are known; N is a bucket's size."""
+    count = len(rows.weights)
+    size = min(_BLOCK, count)
+
+    def split(leaf: Array) -> Array:
+        return leaf.reshape(count // size, size, *leaf.shape[1:])
+
+    parts = (rows.projection, rows.weights[:, 0], rows.site.linear, rows.site.precision)
+    _, found = jax.lax.scan(_fold_block, begin, tuple(map(split, parts)))
+    return jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), found)
+
+
+def _fold_block(now: _Moments, block: tuple) -> tuple[_Moments, tuple[_AtRow, _AtRow]]:
+    """A block of B rows: with E the covariance of their f, I + √P E √P = LLᵀ.
+
+    Column k of E√P L⁻ᵀ is what row k says that those before it did not, so that sums over the
+    leading columns are what q(v) says before, and after, each row.
+    """
+    projection, weights, linear, precision = block  # B S Q, B Q, B 1 1, B 1 1
+    weight = jnp.sqrt(precision[:, 0, 0])
+    latents = jnp.einsum("bsq,s->bq", projection, now.mean)
+    reach = jnp.einsum("st,btq->sbq", now.covariance, projection)
+    between = jnp.einsum("bsq,scr->bqcr", projection, reach)
+    towards = jnp.einsum("sbq,bq->bs", reach, weights) * weight[:, None]
+    shared = jnp.einsum("bqcr,cr->cbq", between, weights) * weight[:, None, None]
+    explained = jnp.einsum("cbq,bq->cb", shared, weights) * weight
+    chol = cholesky_of_identity_plus(explained)
+    seen = jnp.where(weight > 0, linear[:, 0, 0] / jnp.where(weight > 0, weight, 1.0), 0.0)
+    surprise = seen - weight * jnp.sum(weights * latents, axis=1)
+    size, count = weights.shape
+    sides = jnp.concatenate([surprise[:, None], towards, shared.reshape(size, -1)], axis=1)
+    news = solve_lower(chol, sides)
+    innovation, half, said = news[:, 0], news[:, 1 : -size * count], news[:, -size * count :]
+    said = said.reshape(size, size, count)  # by row k, of row b's latent functions
+
+    def at(told: Float[Array, "B B"]) -> _AtRow:
+        mean = latents + jnp.einsum("kb,kbq,k->bq", told, said, innovation)
+        own = jnp.einsum("bqbr->bqr", between)
+        return _AtRow(mean, own - jnp.einsum("kb,kbq,kbr->bqr", told, said, said))
+
+    moved = _Moments(now.mean + innovation @ half, now.covariance - half.T @ half)
+    everyone = jnp.ones((size, size))
+    return moved, (at(jnp.triu(everyone, 1)), at(jnp.triu(everyone)))
 
 
 def _moments(site: Site) -> _Moments:
