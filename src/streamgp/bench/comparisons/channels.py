@@ -45,8 +45,8 @@ def _race(stream: Problem, count: int) -> Race:
     settings = {"channels": count, "latents": LATENTS}
     entries = [
         Entry(OURS, "ours", settings={**settings, "budget": 64}, rehearsed=True),
-        Entry(RETRAINED, "gpytorch_channels", "gpytorch", settings),
-        Entry(OFFLINE, "gpytorch_channels", "gpytorch", {**settings, "steps": 1500}, True),
+        Entry(RETRAINED, "gpytorch_channels", "gpytorch", {**settings, "steps": 300}),
+        Entry(OFFLINE, "gpytorch_channels", "gpytorch", {**settings, "steps": 1000}, True),
     ]
     return Race(stream, entries, claims, once=True)
 
