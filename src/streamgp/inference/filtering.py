@@ -44,7 +44,6 @@ class _Row(NamedTuple):
     projection: Float[Array, "S Q"]  # u at the row is Gᵀv; a block a latent
     variance: Float[Array, " Q"]
     weights: Float[Array, "J Q"]
-    site: RowSites  # of conjugate channels: known beforehand
 
 
 class _Moments(NamedTuple):
@@ -73,14 +72,12 @@ def filter_rows(
     projection, variance = project(model, inducing, chol, batch.x)
     features = mix(model, batch.channel, projection, variance, factorised=False)
     latents = jnp.eye(len(chol))
-    exact = exact_sites(model, batch, features, no_sites(features))
     rows = _Row(
         jax.tree.map(lambda leaf: leaf[:, None], batch),
         jax.tree.map(lambda leaf: leaf[:, None], features),
         jnp.einsum("qmn,qr->nqmr", projection, latents).reshape(len(batch.y), -1, len(latents)),
         variance.T,
         model.loadings()[0][batch.channel],
-        exact,
     )
 
     def fold(now: _Moments, row: _Row) -> tuple[_Moments, tuple]:
@@ -97,7 +94,8 @@ def filter_rows(
         return moved, (own, at_row, after)
 
     if model.conjugate:
-        own, (before, after) = exact, _in_blocks(_moments(site), rows)
+        own = exact_sites(model, batch, features, no_sites(features))
+        before, after = _in_blocks(_moments(site), rows, own)
     else:
         _, (own, before, after) = jax.lax.scan(fold, _moments(site), rows)
     latent = after.covariance + jax.vmap(jnp.diag)(rows.variance)
@@ -111,7 +109,7 @@ def filter_rows(
     )
 
 
-def _in_blocks(begin: _Moments, rows: _Row) -> tuple[_AtRow, _AtRow]:
+def _in_blocks(begin: _Moments, rows: _Row, sites: RowSites) -> tuple[_AtRow, _AtRow]:
     """What q(v) says before and after each row, whose sites are known; N is a bucket's size."""
     count = len(rows.weights)
     size = min(_BLOCK, count)
@@ -119,7 +117,7 @@ def _in_blocks(begin: _Moments, rows: _Row) -> tuple[_AtRow, _AtRow]:
     def split(leaf: Array) -> Array:
         return leaf.reshape(count // size, size, *leaf.shape[1:])
 
-    parts = (rows.projection, rows.weights[:, 0], rows.site.linear, rows.site.precision)
+    parts = (rows.projection, rows.weights[:, 0], sites.linear, sites.precision)
     _, found = jax.lax.scan(_fold_block, begin, tuple(map(split, parts)))
     return jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), found)
 
