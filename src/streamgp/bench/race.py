@@ -19,7 +19,7 @@ class Result:
 
     start: float = np.nan  # seconds of wall time until it is imported and made
     first: float = np.nan  # and of the first update, cold
-    cold: float = np.nan  # CPU seconds of learning the batches for the first time
+    cold: float = np.nan  # CPU seconds of learning everything for the first time
     cpu: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))  # a batch
     wall: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))
     sample_cpu: Float[np.ndarray, " N"] = field(default_factory=lambda: np.zeros(0))  # a sample
@@ -63,17 +63,12 @@ def _run(problem: Problem, entry: Entry, peers: Path) -> Result:
     try:
         with entry.start(peers) as contender:
             result.start = float(contender.start["wall"])
-            cold = Result()
+            cold = Result() if entry.rehearsed else result
             _learn(contender, problem, entry, cold)
-            result.first, result.cold = float(cold.wall[0]), cold.total
             if entry.rehearsed:
                 contender.ask("again")
                 _learn(contender, problem, entry, result)
-            else:
-                result.cpu, result.wall = cold.cpu, cold.wall
-                result.oldest_first = cold.oldest_first
-            if problem.single is not None:
-                _stream(contender, problem.single, result)
+            result.first, result.cold = float(cold.wall[0]), cold.total
             result.peak = float(contender.ask("peak")["peak"])
             _score(contender, problem, result)
     except ContenderError as error:
@@ -82,6 +77,7 @@ def _run(problem: Problem, entry: Entry, peers: Path) -> Result:
 
 
 def _learn(contender: Contender, problem: Problem, entry: Entry, result: Result) -> None:
+    """All of the stream: batches, then single samples."""
     if entry.everything:
         _fold(contender, joined(problem.train), result)
         return
@@ -89,6 +85,8 @@ def _learn(contender: Contender, problem: Problem, entry: Entry, result: Result)
         _fold(contender, batch, result)
         if step == 0:
             result.oldest_first = _scored(contender, problem, problem.test[0])[0].nlpd
+    if problem.single is not None:
+        _stream(contender, problem.single, result)
 
 
 def _fold(contender: Contender, batch: Rows, result: Result) -> None:

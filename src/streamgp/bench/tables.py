@@ -60,6 +60,7 @@ def _stream_columns(results: Results) -> dict[str, Callable[[Result], float]]:
     columns = {f"CPU ms at n = {age}": _at(age) for age in ages}
     columns["wall ms"] = lambda run: 1e3 * float(np.median(run.sample_wall[-_WINDOW:]))
     columns["first batch, wall s"] = lambda run: run.first
+    columns["all learning, cold, CPU s"] = lambda run: run.cold
     return columns
 
 

@@ -19,14 +19,15 @@ def races(share: float) -> list[Race]:
     assert problem.single is not None
     capacity = len(problem.train[0].y) + len(problem.single.y)
     entries = [
-        Entry(OURS, "ours", settings={**_SETTINGS, "many": True}),
-        Entry(SINGLE, "ours", settings=_SETTINGS),
+        Entry(OURS, "ours", settings={**_SETTINGS, "many": True}, rehearsed=True),
+        Entry(SINGLE, "ours", settings=_SETTINGS, rehearsed=True),
         Entry(
             GIVEN, "ours",
             settings={
                 "kernel": "matern32", "grid": [*problem.span[0], _POINTS], "every": 1000,
                 "many": True,
             },
+            rehearsed=True,
         ),
         Entry(KALMAN, "kalman"),
         Entry("river, Bayesian linear regression", "river_linear"),
