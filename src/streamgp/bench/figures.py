@@ -12,6 +12,7 @@ from streamgp.plot.style import pyplot
 
 _MARKERS = "oDsv^P*X<>"
 _SMOOTH = 50  # samples
+_LEAST = 30.0  # from the bottom of a curve's axis to its top
 
 
 def race(race: Race, results: Results) -> Any:
@@ -67,6 +68,11 @@ def growth(curves: Sequence[Curve]) -> Any:
         ax.plot(curve.sizes, curve.wall, "s--", markersize=4, label="wall")
         ax.set(xscale="log", yscale="log", xlabel=curve.along, ylabel="seconds")
         ax.set_title(f"{curve.name}: exponent {curve.exponent:.2f}", fontsize=9)
+        ax.set_xticks(curve.sizes, [f"{size:,}" for size in curve.sizes], fontsize=7)
+        ax.minorticks_off()
+        low, high = min(*curve.cpu, *curve.wall), max(*curve.cpu, *curve.wall)
+        widen = max(1.2, (_LEAST / (high / low)) ** 0.5)  # what is flat must look flat
+        ax.set_ylim(low / widen, high * widen)
     for ax in axes.flat[len(curves) :]:
         ax.set_axis_off()
     axes[0, 0].legend(fontsize=8)
