@@ -163,6 +163,7 @@ class ContinualGP:
         inputs: Any = None,
         channel: Any = None,
         value: Any = None,
+        learn: bool = True,
     ) -> UpdateReport:
         """Fold a batch in and let go of it.
 
@@ -171,12 +172,13 @@ class ContinualGP:
         observations of each. Or with a pandas or polars frame: `update(frame, inputs="date")`,
         where every other column is a channel and a missing value was not observed; or a long one,
         `update(frame, inputs="date", channel="sensor", value="reading")`. Inputs may be times,
-        classes may have labels. If anything is wrong with the data an error says what, and the
-        model is as it was.
+        classes may have labels. Without `learn` hyperparameters stay as they are, and all else is
+        learned. If anything is wrong with the data an error says what, and the model is as it was.
         """
         layout = Layout(inputs, channel, value)
         intake = gather(data, y, layout, self._setup.channels, self._progress.schema)
-        return self._keep(self._updater.update(self._aware(intake), intake.rows), intake)
+        start, rows = self._aware(intake), intake.rows
+        return self._keep(self._updater.update(start, rows, learn=learn), intake)
 
     @double_precision
     def update_many(
@@ -188,6 +190,7 @@ class ContinualGP:
         inputs: Any = None,
         value: Any = None,
         ahead: bool = True,
+        learn: bool = True,
         progress: bool = False,
     ) -> UpdateReport:
         """Fold samples in one at a time, in order, at a fraction of the cost of that many updates.
@@ -196,7 +199,8 @@ class ContinualGP:
         `update`, row by row. The report's `log_predictive_rows` have one prequential score a
         sample. The model ends as if each sample had been an `update` of its own, but that points
         are placed for a stretch of inputs at a time; without `ahead` that is so of the points too,
-        and slower where there are new ones. If a sample fails, it is as it was before them all.
+        and slower where there are new ones. Without `learn` hyperparameters stay as they are, which
+        is fastest. If a sample fails, the model is as it was before them all.
 
         Example:
             >>> import numpy as np, streamgp as sgp
@@ -210,7 +214,9 @@ class ContinualGP:
         intake = gather_in_order(x, y, layout, self._setup.channels, self._progress.schema)
         start, rows = self._aware(intake), intake.rows
         with progress_bar(rows.size, "samples", shown=progress) as advance:
-            return self._keep(Streamer(self._updater, ahead).stream(start, rows, advance), intake)
+            return self._keep(
+                Streamer(self._updater, ahead, learn).stream(start, rows, advance), intake
+            )
 
     @double_precision
     def refine(self) -> UpdateReport:

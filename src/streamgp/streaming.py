@@ -35,10 +35,14 @@ _RUN = 1024  # samples that one scan takes
 
 @dataclasses.dataclass(frozen=True)
 class Streamer:
-    """An updater that takes samples in order; with `ahead`, points come for several at a time."""
+    """An updater that takes samples in order; with `ahead`, points come for several at a time.
+
+    Without `learn` hyperparameters stay as they are.
+    """
 
     updater: Updater
     ahead: bool = True
+    learn: bool = True
 
     def stream(
         self, progress: Progress, rows: Rows, advance: Callable[[int], None]
@@ -51,7 +55,7 @@ class Streamer:
                 now, scores = self._filtered(now, run)
             else:
                 run = rows.take(slice(done, done + 1))
-                now, report = self.updater.update(now, run)
+                now, report = self.updater.update(now, run, learn=self.learn)
                 scores = Scores(report.log_predictive_rows, report.surprise, report.changed)
             pieces.append(scores)
             done += run.size
@@ -85,7 +89,7 @@ class Streamer:
             return none
         introduced = np.asarray([count > 0 for count in progress.seen.values()])
         rows = rows.take(slice(_leading(introduced[rows.channel])))
-        rule = updater.learner.learning
+        rule = updater.learner.learning if self.learn else None
         if rule is not None and not (rows.size and updater.is_flat(progress, rows)):
             rows = rows.take(slice(rule.until_due(progress.total, progress.learned_at) - 1))
         return rows

@@ -72,12 +72,14 @@ class Updater:
 
     # -- a batch -------------------------------------------------------------------------------
 
-    def update(self, progress: Progress, rows: Rows) -> tuple[Progress, UpdateReport]:
-        """Fold in rows that came together."""
+    def update(
+        self, progress: Progress, rows: Rows, *, learn: bool = True
+    ) -> tuple[Progress, UpdateReport]:
+        """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
         before = self._faded(self._ready(progress, rows), progress, rows)
         start = self._start(before, rows)
-        learn = self._is_due(progress, rows.size) and not self.is_flat(progress, rows)
+        learn = learn and self._is_due(progress, rows.size) and not self.is_flat(progress, rows)
         learn = learn and self._is_calm(progress, before, rows)
         fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
         after, scores, work = fold(before, rows, start, progress.updates + 1, learn)

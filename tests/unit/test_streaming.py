@@ -46,6 +46,46 @@ def test_the_scan_is_as_many_steps_of_one_row(name):
     assert together.count == state.count
 
 
+def test_blocks_of_gaussian_rows_keep_their_order():
+    """Two channels of two latents, more rows than a block: as many steps of one row."""
+    generator = np.random.default_rng(2)
+    channels = [
+        build.channel(build.gaussian(0.4), [[1.0, -0.5]], 0.3),
+        build.channel(build.gaussian(0.1), [[0.2, 2.0]]),
+    ]
+    learner = Learner(learning=None)
+    z = np.linspace(0, 12, 6)
+    state = learner.init(build.model(channels, (2.0, 1.0)), build.inducing(z, z + 0.3))
+    parts = [(0, X[:20, None], np.cos(X[:20])), (1, X[:20, None] + 0.1, np.sin(X[:20]))]
+    rows = join(parts).take(generator.permutation(40))
+    together, scores = filtered(learner, state, rows.pack())
+    wanted = []
+    for i in range(40):
+        state, info = build.step(learner, state, rows.take(slice(i, i + 1)).pack(), learn=False)
+        wanted.append(info.log_predictive[0])
+    np.testing.assert_allclose(scores[:40], wanted, atol=1e-9)
+    np.testing.assert_allclose(together.site.precision, state.site.precision, atol=1e-8)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_hyperparameters_can_be_left_alone(many):
+    """Without `learn` a stream that would bring M steps is one of a model that has none."""
+    y = FAMILIES["real"][1]
+    points = sgp.Fixed(np.linspace(0, 12, 10))
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=points, learning=sgp.VEM(every=10))
+    model.update(X[:40], y[:40])
+    before, twin = model.hyperparameters, model.to_bytes()
+    if many:
+        model.update_many(X[40:], y[40:], learn=False)
+    else:
+        model.update(X[40:], y[40:], learn=False)
+    assert str(model.hyperparameters) == str(before)
+    learns = sgp.from_bytes(twin)
+    learns.update(X[40:], y[40:])
+    assert str(learns.hyperparameters) != str(before)
+    assert_alike(model, learns, tolerance=0.5)  # and the data were taken in
+
+
 def test_rows_of_several_channels_and_latents():
     """Two latents, a channel with three latent parameters, one with one."""
     generator = np.random.default_rng(1)

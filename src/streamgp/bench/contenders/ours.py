@@ -12,12 +12,12 @@ class Contender:
     """A `ContinualGP`; with `many`, single samples go through `update_many`.
 
     `grid`, (low, high, count), is for inducing points that stay where they are; without `every`
-    nothing is learned but the functions.
+    nothing is learned but the functions, and with `kept` nothing else from single samples.
     """
 
     def __init__(
         self, kind="real", kernel="rbf", channels=1, latents=1, budget=256, tolerance=1e-2,
-        every=100, evaluations=40, grid=None, many=False,
+        every=100, evaluations=40, grid=None, many=False, kept=False,
     ):  # fmt: skip
         names = [f"channel {index}" for index in range(channels)]
         self.model = sgp.ContinualGP(
@@ -26,7 +26,7 @@ class Contender:
             inducing=sgp.Fixed(np.linspace(*grid)) if grid else sgp.Adaptive(tolerance, budget),
             learning=sgp.VEM(evaluations=evaluations, every=every) if every else None,
         )
-        self.names = np.array(names)
+        self.names, self.kept = np.array(names), kept
         if many:
             self.stream = self._stream
 
@@ -36,7 +36,7 @@ class Contender:
         )
 
     def _stream(self, x, y, channel):
-        report = self.model.update_many(x, y, self.names[channel])
+        report = self.model.update_many(x, y, self.names[channel], learn=not self.kept)
         scores = np.zeros(len(y))
         for name, rows in report.log_predictive_rows.items():
             scores[self.names[channel] == name] = rows
