@@ -29,9 +29,9 @@ class Model(gpytorch.models.ApproximateGP):
 class Contender:
     """Rows name their channel, so channels need not be aligned; each has a noise of its own."""
 
-    def __init__(self, channels, latents, points=32, steps=500, rate=0.05):
+    def __init__(self, channels, latents, points=32, steps=500, rate=0.05, rows=512):
         self.channels, self.latents, self.points = channels, latents, points
-        self.steps, self.rate, self.batches = steps, rate, []
+        self.steps, self.rate, self.rows, self.batches = steps, rate, rows, []
 
     def learn(self, x, y, channel):
         self.batches.append([torch.as_tensor(part) for part in (x, y, channel)])
@@ -45,17 +45,19 @@ class Contender:
         self.model.train()
         for _ in range(self.steps):
             optimiser.zero_grad()
-            loss = -self._bound(x, y, channel)
+            part = torch.randperm(len(y))[: self.rows]
+            loss = -self._bound(x[part], y[part], channel[part], len(y))
             loss.backward()
             optimiser.step()
         self.model.eval()
 
-    def _bound(self, x, y, channel):
+    def _bound(self, x, y, channel, count):
+        """The evidence bound an observation, from some of the rows."""
         f = self.model(x, task_indices=channel)
         variance = torch.exp(self.noise)[channel]
         error = (y - f.mean) ** 2 + f.variance
         expected = -0.5 * (torch.log(2 * torch.pi * variance) + error / variance)
-        return (expected.sum() - self.model.variational_strategy.kl_divergence().sum()) / len(y)
+        return expected.mean() - self.model.variational_strategy.kl_divergence().sum() / count
 
     def predict(self, x, channel):
         with torch.no_grad():
