@@ -10,6 +10,7 @@ from streamgp.experiments.sources import files
 
 OFFLINE = "GPflow SVGP, on everything at once"
 BATCHES, POINTS, TEST_SHARE = 50, 128, 0.1
+EVERY = 1000  # rows between two M steps of ours
 FINER = "streamgp, points placed more finely"
 _CLOSE = 0.02
 
@@ -64,10 +65,10 @@ def _race(stream: Problem, *, finer: bool) -> Race:
 
     Points can be placed more finely where they do not fill the budget as it is.
     """
-    settings = {"points": POINTS}
-    more = Entry(FINER, "ours", settings={"budget": POINTS, "tolerance": 1e-5}, rehearsed=True)
+    settings, own = {"points": POINTS}, {"budget": POINTS, "every": EVERY}
+    more = Entry(FINER, "ours", settings={**own, "tolerance": 1e-5}, rehearsed=True)
     learners = [
-        Entry(OURS, "ours", settings={"budget": POINTS}, rehearsed=True),
+        Entry(OURS, "ours", settings=own, rehearsed=True),
         *([more] if finer else []),
         Entry(
             "GPyTorch SVGP, the new batch alone", "gpytorch_variational", "gpytorch",
