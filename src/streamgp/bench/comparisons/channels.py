@@ -7,10 +7,8 @@ import numpy as np
 from streamgp.bench.comparison import OURS, Claim, Comparison, Race, Results, at_least, no_worse
 from streamgp.bench.contender import Entry
 from streamgp.bench.problem import Problem, joined, rows
-from streamgp.bench.tables import ratios
 
 OFFLINE = "GPyTorch LMC, on everything at once"
-RETRAINED = "GPyTorch LMC, retrained at every batch"
 LATENTS, BATCHES, ROWS = 3, 8, 60
 COUNTS = (4, 8, 16)
 
@@ -45,8 +43,7 @@ def _race(stream: Problem, count: int) -> Race:
     settings = {"channels": count, "latents": LATENTS}
     entries = [
         Entry(OURS, "ours", settings={**settings, "budget": 64}, rehearsed=True),
-        Entry(RETRAINED, "gpytorch_channels", "gpytorch", {**settings, "steps": 300}),
-        Entry(OFFLINE, "gpytorch_channels", "gpytorch", {**settings, "steps": 1000}, True),
+        Entry(OFFLINE, "gpytorch_channels", "gpytorch", settings, everything=True),
     ]
     return Race(stream, entries, claims, once=True)
 
@@ -54,9 +51,8 @@ def _race(stream: Problem, count: int) -> Race:
 def claims(results: Results) -> list[Claim]:
     """What many channels are to show."""
     ours, theirs = results[OURS][0], results[OFFLINE][0]
-    faster = ratios(results[RETRAINED], results[OURS], lambda run: run.warm)[0]
     return [
-        at_least(10, faster, "as retraining, a warm update"),
+        at_least(10, theirs.total / ours.total, "as the offline model, all updates together"),
         no_worse("NLPD, to the offline model", ours.final.nlpd, theirs.final.nlpd),
     ]
 

@@ -1,4 +1,4 @@
-"""GPyTorch: a linear model of coregionalisation, trained on all data so far at every batch."""
+"""GPyTorch: a linear model of coregionalisation, trained anew on all that it was ever given."""
 
 import gpytorch
 import torch
@@ -29,7 +29,7 @@ class Model(gpytorch.models.ApproximateGP):
 class Contender:
     """Rows name their channel, so channels need not be aligned; each has a noise of its own."""
 
-    def __init__(self, channels, latents, points=32, steps=500, rate=0.05, rows=512):
+    def __init__(self, channels, latents, points=32, steps=1000, rate=0.05, rows=512):
         self.channels, self.latents, self.points = channels, latents, points
         self.steps, self.rate, self.rows, self.batches = steps, rate, rows, []
 
