@@ -29,7 +29,7 @@ class Model(gpytorch.models.ApproximateGP):
 class Contender:
     """Rows name their channel, so channels need not be aligned; each has a noise of its own."""
 
-    def __init__(self, channels, latents, points=32, steps=1000, rate=0.05, rows=512):
+    def __init__(self, channels, latents, points=32, steps=600, rate=0.05, rows=256):
         self.channels, self.latents, self.points = channels, latents, points
         self.steps, self.rate, self.rows, self.batches = steps, rate, rows, []
 
