@@ -10,6 +10,7 @@ Call them in double precision (`with jax.enable_x64(True)`).
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -52,7 +53,8 @@ class Learner(eqx.Module):
         """The state before any data."""
         latents, slots = inducing.mask.shape
         blocks, size = (latents, slots) if self.factorised else (1, latents * slots)
-        return State(model, inducing, empty(blocks, size), memory.blank(model), *jnp.zeros(2))
+        nothing = jnp.asarray(np.zeros(()))
+        return State(model, inducing, empty(blocks, size), memory.blank(model), nothing, nothing)
 
     def move(self, state: State, inducing: Inducing) -> State:
         """The same knowledge at other inducing points, by the learner's rule of carrying."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import paramax
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import block_diag
@@ -52,7 +53,7 @@ class Memory(eqx.Module):
 def blank(part: PyTree) -> Memory:
     """The memory of no data, for a model or a part of one."""
     size = trainable_size(part)
-    return Memory(jnp.zeros(size), jnp.zeros((size, size)))
+    return Memory(jnp.asarray(np.zeros(size)), jnp.asarray(np.zeros((size, size))))
 
 
 def as_vector(model: Generative) -> Float[Array, " T"]:

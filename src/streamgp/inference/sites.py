@@ -6,6 +6,7 @@ blocks: one block of size QM when the latents are kept jointly, Q blocks of size
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
@@ -34,8 +35,9 @@ class RowSites(eqx.Module):
 
 
 def empty(blocks: int, size: int) -> Site:
-    """The site of no data."""
-    return Site(jnp.zeros((blocks, size)), jnp.zeros((blocks, size, size)))
+    """The site of no data. NumPy's zeros: each shape of JAX's own is a program to compile."""
+    linear, precision = np.zeros((blocks, size)), np.zeros((blocks, size, size))
+    return Site(jnp.asarray(linear), jnp.asarray(precision))
 
 
 def as_blocks(maps: Float[Array, "Q M R"], blocks: int) -> Float[Array, "G S T"]:

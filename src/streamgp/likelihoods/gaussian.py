@@ -1,5 +1,7 @@
 """Real values with normal noise."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
@@ -21,6 +23,10 @@ class Gaussian(Likelihood):
 
     def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
         return dist.Normal(f[..., 0], self.noise)
+
+    @property
+    def support(self) -> Any:
+        return dist.constraints.real  # without a distribution, whose making compiles for a while
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Gaussian":
         _, scale = self.location(y)
