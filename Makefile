@@ -28,10 +28,10 @@ bench: setup
 	$(BIN)/streamgp bench all
 
 checks: setup
-	$(BIN)/python -m benchmarks.carry
-	$(BIN)/python -m benchmarks.pruning
-	$(BIN)/python -m benchmarks.coverage
-	$(BIN)/python -m benchmarks.river_stream
+	$(BIN)/python -m streamgp_lab.checks.carry
+	$(BIN)/python -m streamgp_lab.checks.pruning
+	$(BIN)/python -m streamgp_lab.checks.coverage
+	$(BIN)/python -m streamgp_lab.checks.river_stream
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,19 +1,18 @@
 """Continual multi-task Gaussian processes."""
 
 from streamgp import plot
-from streamgp.compiling import use_compilation_cache
+from streamgp.numerics.compiling import use_compilation_cache
 from streamgp.errors import (
+    BudgetWarning,
     ConfigurationError,
     DataError,
     FileError,
     NumericalError,
     StreamGPError,
 )
-from streamgp.files import register
-from streamgp.forgetting import Forgetting
-from streamgp.inducing import Adaptive, Fixed, Growing, KMeans, Refined, View
+from streamgp.online.forgetting import Forgetting
+from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
 from streamgp.inference.carry import Marginals, Projection
-from streamgp.io import from_bytes, load
 from streamgp.kernels import (
     RBF,
     Linear,
@@ -23,7 +22,8 @@ from streamgp.kernels import (
     Periodic,
     RationalQuadratic,
 )
-from streamgp.learner import VEM, Learner, State
+from streamgp.inference.learner import Learner, State
+from streamgp.inference.vem import VEM
 from streamgp.likelihoods import (
     Bernoulli,
     Beta,
@@ -40,20 +40,23 @@ from streamgp.likelihoods import (
     Poisson,
     StudentT,
 )
-from streamgp.model import ContinualGP
+from streamgp.gp import ContinualGP, from_bytes, load
 from streamgp.parameters import fixed
-from streamgp.predicting import Predictions
-from streamgp.prediction import Prediction
-from streamgp.report import UpdateReport
+from streamgp.prediction.predictor import Predictions
+from streamgp.prediction.prediction import Prediction
+from streamgp.online.report import Result, UpdateReport
+from streamgp.registry import register
 from streamgp.version import __version__ as __version__
 
 __all__ = [
     "RBF",
     "VEM",
+    "AbstractStrategy",
     "Adaptive",
     "Bernoulli",
     "Beta",
     "Binomial",
+    "BudgetWarning",
     "Categorical",
     "ConfigurationError",
     "ContinualGP",
@@ -85,6 +88,7 @@ __all__ = [
     "Projection",
     "RationalQuadratic",
     "Refined",
+    "Result",
     "State",
     "StreamGPError",
     "StudentT",

@@ -24,3 +24,7 @@ class FileError(StreamGPError, ValueError):
 def problem(expected: str, got: str, remedy: str) -> str:
     """The one shape of every message."""
     return f"expected {expected}; got {got}. {remedy}"
+
+
+class BudgetWarning(UserWarning):
+    """Inducing points had to go for want of room, so the past is held less finely than before."""

@@ -18,9 +18,28 @@ import paramax
 import tinygp
 from jaxtyping import Array, Float
 from tinygp.kernels import Kernel
+from tinygp.kernels import base as tinygp_base
+from tinygp.kernels import distance as tinygp_distance
+from tinygp.kernels import stationary as tinygp_stationary
 from tinygp.kernels.distance import Distance
 
 from streamgp.parameters import Parameter, Positive, Real, fixed, positive
+from streamgp.registry import register_foreign, storable
+
+# tinygp's own, by the names that files have for them.
+register_foreign(
+    "tinygp",
+    *(tinygp_base.Constant, tinygp_base.Custom, tinygp_base.DotProduct, tinygp_base.Polynomial),
+    *(tinygp_base.Product, tinygp_base.Sum),
+    *(tinygp_stationary.Cosine, tinygp_stationary.Exp, tinygp_stationary.ExpSineSquared),
+    *(tinygp_stationary.ExpSquared, tinygp_stationary.Matern32, tinygp_stationary.Matern52),
+    *(tinygp_stationary.RationalQuadratic, tinygp_distance.L1Distance, tinygp_distance.L2Distance),
+)
+register_foreign(
+    "tinygp.transforms",
+    *(tinygp.transforms.Cholesky, tinygp.transforms.Linear),
+    *(tinygp.transforms.Subspace, tinygp.transforms.Transform),
+)
 
 # Lengthscales start well below the spread of the inputs: from there the bound leads to longer ones,
 # whereas from a long start fast changes look like noise and stay so.
@@ -62,6 +81,7 @@ class _Euclidean(Distance):
         return jnp.sum(jnp.square(X1 - X2))
 
 
+@storable
 class RBF(ScaledKernel):
     """The squared exponential: infinitely smooth functions."""
 
@@ -69,6 +89,7 @@ class RBF(ScaledKernel):
         return tinygp.kernels.ExpSquared(scale=1.0)
 
 
+@storable
 class Matern12(ScaledKernel):
     """The exponential (Ornstein-Uhlenbeck) kernel: continuous, rough functions."""
 
@@ -76,6 +97,7 @@ class Matern12(ScaledKernel):
         return tinygp.kernels.Exp(scale=1.0, distance=_Euclidean())
 
 
+@storable
 class Matern32(ScaledKernel):
     """Once-differentiable functions."""
 
@@ -83,6 +105,7 @@ class Matern32(ScaledKernel):
         return tinygp.kernels.Matern32(scale=1.0, distance=_Euclidean())
 
 
+@storable
 class Matern52(ScaledKernel):
     """Twice-differentiable functions."""
 
@@ -90,6 +113,7 @@ class Matern52(ScaledKernel):
         return tinygp.kernels.Matern52(scale=1.0, distance=_Euclidean())
 
 
+@storable
 class RationalQuadratic(ScaledKernel):
     """A mixture of RBF kernels over lengthscales; `alpha` says how narrow the mixture is."""
 
@@ -99,6 +123,7 @@ class RationalQuadratic(ScaledKernel):
         return tinygp.kernels.RationalQuadratic(scale=1.0, alpha=self.alpha)
 
 
+@storable
 class Linear(ScaledKernel):
     """Straight lines through the centre of the first batch."""
 
@@ -106,6 +131,7 @@ class Linear(ScaledKernel):
         return tinygp.kernels.DotProduct()
 
 
+@storable
 class Periodic(ScaledKernel):
     """Functions that repeat with `period`, in each input; the lengthscale is relative to it.
 

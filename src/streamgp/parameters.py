@@ -16,8 +16,13 @@ from jaxtyping import Array, Float, PyTree
 from paramax import NonTrainable
 
 from streamgp.errors import ConfigurationError, problem
+from streamgp.registry import register_foreign, storable
 
 
+register_foreign("paramax", NonTrainable)
+
+
+@storable
 class Positive(paramax.AbstractUnwrappable[Array]):
     """A positive number, moved in log space, with a log-normal prior around `centre`.
 
@@ -44,6 +49,7 @@ class Positive(paramax.AbstractUnwrappable[Array]):
         return -0.5 * jnp.sum(deviation**2)
 
 
+@storable
 class Real(paramax.AbstractUnwrappable[Array]):
     """A real number with a normal prior around zero."""
 

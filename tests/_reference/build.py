@@ -5,10 +5,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from streamgp.generative import Channel, Generative
+from streamgp.model.multitask import Channel, Generative
 from streamgp.inference.conditioning import Inducing
 from streamgp.kernels import RBF
-from streamgp.learner import Learner
+from streamgp.inference.learner import Learner
 from streamgp.likelihoods import Gaussian
 from streamgp.parameters import Positive, Real, fixed
 

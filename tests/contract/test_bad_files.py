@@ -10,7 +10,10 @@ import pytest
 import safetensors.numpy
 
 import streamgp as sgp
-from streamgp.files import container
+from streamgp.online import lifecycle
+from streamgp.online.drift import Watch
+from streamgp.online.progress import Progress
+from streamgp.persistence import container
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -34,10 +37,11 @@ def data() -> bytes:
             mixing={"b": np.ones((1, 3))},
             inducing=sgp.Fixed(X[:3]),
         )
-        state = model._setup.initial(model.learner, X[:, None], {"a": X})
+        state = lifecycle.begin(model._specification, model.learner, X[:, None], {"a": X})
         seen = {"a": 8, "b": 0}
-        watches = {"a": sgp.watch.Watch(1, -0.5)}
-        model._progress = sgp.progress.Progress(seen, state, 1, 8, 6.0, watches=watches)
+        watches = {"a": Watch(1, -0.5)}
+        progress = Progress(seen, state, 1, 8, 6.0, watches=watches)
+        model._version = model._version._replace(progress=progress)
         return model.to_bytes()
 
 

@@ -1,7 +1,7 @@
-"""The soak, shortened. `python -m benchmarks.soak --updates 100000` is the whole of it."""
+"""The soak, shortened. `python -m streamgp_lab.checks.soak --updates 100000` is the whole of it."""
 
 import numpy as np
-from benchmarks import soak
+from streamgp_lab.checks import soak
 
 
 def test_nothing_breaks():

@@ -10,7 +10,7 @@ from tests._reference import build
 
 import streamgp as sgp
 from streamgp.data import pack
-from streamgp.learner import Learner
+from streamgp.inference.learner import Learner
 
 FAMILIES = {"real": sgp.Gaussian(), "binary": sgp.Bernoulli(), "count": sgp.Poisson()}
 GAUSSIAN = ("real", "other")

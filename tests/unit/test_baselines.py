@@ -5,11 +5,11 @@ import pytest
 from scipy.linalg import cho_factor, cho_solve
 
 import streamgp as sgp
-from streamgp.baselines.core import Specification
-from streamgp.baselines.exact import Exact
-from streamgp.baselines.independent import Independent
-from streamgp.baselines.paper import Paper
-from streamgp.baselines.streaming_sparse import StreamingSparse
+from streamgp_lab.baselines.core import Specification
+from streamgp_lab.baselines.exact import Exact
+from streamgp_lab.baselines.independent import Independent
+from streamgp_lab.baselines.paper import Paper
+from streamgp_lab.baselines.streaming_sparse import StreamingSparse
 
 GENERATOR = np.random.default_rng(0)
 X = np.sort(GENERATOR.uniform(0, 6, 40))

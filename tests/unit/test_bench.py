@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from streamgp.bench import contender as contender_module
-from streamgp.bench import environments, report, worker
-from streamgp.bench.catalogue import COMPARISONS, growth_claims, start_claims
-from streamgp.bench.comparison import Comparison, Race, at_least, no_worse
-from streamgp.bench.comparisons import dimensions
-from streamgp.bench.contender import ContenderError, Entry
-from streamgp.bench.growth import Curve
-from streamgp.bench.problem import Problem, joined, of_experiment, rows, score
-from streamgp.bench.race import Result, race
-from streamgp.bench.start import Start
-from streamgp.bench.tables import race_table, ratios, spread
+from streamgp_lab.races import contender as contender_module
+from streamgp_lab.races import environments, report, worker
+from streamgp_lab.races.catalogue import COMPARISONS, growth_claims, start_claims
+from streamgp_lab.races.comparison import Comparison, Race, at_least, no_worse
+from streamgp_lab.races.comparisons import dimensions
+from streamgp_lab.races.contender import ContenderError, Entry
+from streamgp_lab.races.growth import Curve
+from streamgp_lab.races.problem import Problem, joined, of_experiment, rows, score
+from streamgp_lab.races.race import Result, race
+from streamgp_lab.races.start import Start
+from streamgp_lab.races.tables import race_table, ratios, spread
 from streamgp.cli import bench
 from streamgp.errors import ConfigurationError
-from streamgp.experiments import banana, solar
+from streamgp_lab.experiments import banana, solar
 
 
 @pytest.fixture

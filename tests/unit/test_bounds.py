@@ -11,7 +11,7 @@ from streamgp.data import pack
 from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
 from streamgp.inference.carry import Marginals, rewhitened
 from streamgp.inference.conditioning import condition, factorise
-from streamgp.learner import Learner
+from streamgp.inference.learner import Learner
 
 
 def random_normal(generator, size):

@@ -5,11 +5,11 @@ import paramax
 import pytest
 from tests._reference import build, dense
 
-from streamgp import setup
+from streamgp.inducing import slots
 from streamgp.data import pack
 from streamgp.inference.carry import Marginals, Projection, rewhitened
 from streamgp.inference.conditioning import condition, factorise
-from streamgp.learner import Learner
+from streamgp.inference.learner import Learner
 
 RULES = pytest.mark.parametrize(
     "rule", [Marginals(), Projection()], ids=["marginals", "projection"]
@@ -81,8 +81,8 @@ def test_points_in_empty_slots_leave_every_number_as_it_was():
     learner, state = learned()
     sets = [np.concatenate([points, MORE]) for points in (OLD, OLD + 0.1)]
     more = build.inducing(*sets, slots=16)
-    assert setup.extends([OLD, OLD], [np.concatenate([OLD, MORE]), OLD])
-    extended = setup.extended(state, more)
+    assert slots.extends([OLD, OLD], [np.concatenate([OLD, MORE]), OLD])
+    extended = slots.extended(state, more)
     np.testing.assert_array_equal(extended.site.precision, state.site.precision)
     assert_same(learner, extended, state, 1e-9)
     assert_same(learner, extended, build.move(learner, state, more))
@@ -93,7 +93,7 @@ def test_points_beyond_the_slots_widen_the_site(factorised):
     learner, state = learned(factorised=factorised)
     many = np.concatenate([OLD, np.linspace(4, 8, 20)])
     also = np.concatenate([OLD + 0.1, MORE])
-    extended = setup.extended(state, setup.inducing([many[:, None], also[:, None]]))
+    extended = slots.extended(state, slots.inducing([many[:, None], also[:, None]]))
     assert extended.inducing.mask.shape == (2, 32)
     assert_same(learner, extended, state, 1e-7)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks import kills
+from streamgp_lab.checks import kills
 
 import streamgp as sgp
 from streamgp.cli import config, main, run, tables
@@ -116,7 +116,7 @@ def test_an_interrupted_run_goes_on(folder, monkeypatch, capsys):
 
 
 def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path):
-    """More kills: python -m benchmarks.kills."""
+    """More kills: python -m streamgp_lab.checks.kills."""
     quick = kills.CONFIG.replace("learning = { rounds = 1 }", "learning = false")
     kills.compare(tmp_path, 2, samples=False, rows=150, seed=1, config=quick)
 

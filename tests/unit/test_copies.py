@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests._reference import build
 
-from streamgp.learner import Learner
+from streamgp.inference.learner import Learner
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streamgp as sgp
-from streamgp.watch import Watch
+from streamgp.online.drift import Watch
 
 GENERATOR = np.random.default_rng(0)
 Z = sgp.Fixed(np.linspace(0, 6, 10))

@@ -6,7 +6,7 @@ import pytest
 from tests._reference import build, dense
 
 from streamgp.data import pack
-from streamgp.learner import Learner
+from streamgp.inference.learner import Learner
 
 LEARNER = Learner(learning=None)
 TEST = jnp.linspace(-3.0, 3.0, 31)[:, None]

@@ -8,13 +8,13 @@ import pytest
 
 from streamgp.cli import main
 from streamgp.errors import StreamGPError
-from streamgp.experiments import report
-from streamgp.experiments.catalogue import EXPERIMENTS
-from streamgp.experiments.problem import Options
-from streamgp.experiments.protocol import run
-from streamgp.experiments.scores import Score, pooled, score
-from streamgp.experiments.sources import files
-from streamgp.experiments.tables import claims, tables
+from streamgp_lab.experiments import report
+from streamgp_lab.experiments.catalogue import EXPERIMENTS
+from streamgp_lab.experiments.problem import Options
+from streamgp_lab.experiments.protocol import run
+from streamgp_lab.experiments.scores import Score, pooled, score
+from streamgp_lab.experiments.sources import files
+from streamgp_lab.experiments.tables import claims, tables
 
 # The share of its data, and the methods that are not too slow to go with each.
 REDUCED = {

@@ -14,7 +14,7 @@ import pytest
 import tinygp
 
 import streamgp as sgp
-from streamgp.files import container, disk
+from streamgp.persistence import container, disk
 
 GRID = sgp.Fixed(np.linspace(0, 6, 5))
 traces: list[str] = []
@@ -60,7 +60,7 @@ def bits(model):
         else v
         for v in leaves
     ]
-    progress = {**vars(model._progress), "state": None}
+    progress = {**vars(model._version.progress), "state": None}
     return structure, arrays, progress, repr(model)
 
 
@@ -178,13 +178,16 @@ def test_a_model_without_data_keeps_its_settings():
     assert again.channels == model.channels
     assert again.state is None
     assert again.to_bytes() == model.to_bytes()
-    for mine, its in [(again._setup, model._setup), (again._updater, model._updater)]:
+    for mine, its in [
+        (again._specification, model._specification),
+        (again._version.updater, model._version.updater),
+    ]:
         assert eqx.tree_equal(_tree(mine), _tree(its), typematch=True)
 
 
 def _tree(thing):
     fields = {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing)}
-    return {**fields, **vars(thing), "setup": None, "placer": None}
+    return {**fields, **vars(thing), "specification": None, "placer": None}
 
 
 def test_bytes_say_nothing_of_the_data():
@@ -245,8 +248,8 @@ def test_what_could_not_be_read_again_is_not_written():
 
 def test_what_is_not_registered_cannot_be_loaded(monkeypatch):
     data = sgp.ContinualGP(Waiting()).to_bytes()
-    things = {n: t for n, t in sgp.files.registry._things.items() if n != "Waiting"}
-    monkeypatch.setattr(sgp.files.registry, "_things", things)
+    things = {n: t for n, t in sgp.registry._things.items() if n != "Waiting"}
+    monkeypatch.setattr(sgp.registry, "_things", things)
     with pytest.raises(sgp.FileError, match=r"'Waiting'.* `streamgp\.register` it, before loading"):
         sgp.from_bytes(data)
 
@@ -257,9 +260,9 @@ def test_a_class_that_has_changed_cannot_be_loaded(monkeypatch):
     class Changed(Waiting):
         more: object = None
 
-    things = {**sgp.files.registry._things, "Waiting": Changed}
-    monkeypatch.setattr(sgp.files.registry, "_things", things)
-    assert sgp.from_bytes(data)._setup.channels["y"].more is None  # a field that has a default
+    things = {**sgp.registry._things, "Waiting": Changed}
+    monkeypatch.setattr(sgp.registry, "_things", things)
+    assert sgp.from_bytes(data)._specification.channels["y"].more is None  # a field that has a default
 
     class Fewer(sgp.Gaussian):
         pass
@@ -348,8 +351,8 @@ def test_older_formats_are_brought_up_to_date_step_by_step(monkeypatch):
         return document, tensors
 
     monkeypatch.setattr(container, "MIGRATIONS", {-1: rows, 0: renamed})
-    assert sgp.from_bytes(old)._updater.batch_rows == 5
-    assert sgp.from_bytes(data)._updater.batch_rows == 77
+    assert sgp.from_bytes(old)._version.updater.batch_rows == 5
+    assert sgp.from_bytes(data)._version.updater.batch_rows == 77
 
 
 def _with(data, change):

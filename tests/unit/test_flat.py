@@ -7,7 +7,7 @@ import pytest
 
 import streamgp as sgp
 from streamgp.data import Rows
-from streamgp.progress import Progress
+from streamgp.online.progress import Progress
 
 X = np.linspace(0, 1, 12)
 
@@ -65,4 +65,4 @@ def test_flat_is_one_value_of_a_continuum_in_every_channel(likelihoods, seen, ne
     progress = Progress(dict.fromkeys(model.channels, 0))
     for past in seen:
         progress = dataclasses.replace(progress, levels=progress.levels_with(past))
-    assert model._updater.is_flat(progress, new) is flat
+    assert model._version.updater.schedule._is_flat(progress, new) is flat

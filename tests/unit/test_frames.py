@@ -479,12 +479,12 @@ def test_any_frame_is_learned_or_refused():
             {"inputs": "t", "channel": "sky", "value": "wind"},
             {"inputs": 3},
         ][rng.choice(5, p=[0.6, 0.1, 0.1, 0.1, 0.1])]
-        before = model._progress
+        before = model._version
         try:
             model.update(frame, **layout)
             learned += 1
         except sgp.DataError:
-            assert model._progress is before
+            assert model._version is before
             refused += 1
     assert refused > 200
     assert learned > 10
@@ -494,7 +494,7 @@ def test_neither_pandas_nor_polars_is_loaded():
     code = (
         "import sys, numpy as np, streamgp as sgp\n"
         "m = sgp.ContinualGP(sgp.Gaussian())\n"
-        "from streamgp.intake import gather, Layout\n"
+        "from streamgp.data.reader import gather, Layout\n"
         "from streamgp.data.axes import Schema\n"
         "gather([1.0], [2.0], Layout(), {'y': sgp.Gaussian()}, Schema())\n"
         "assert not {'pandas', 'polars'} & set(sys.modules)\n"

@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, stats
 
 import streamgp as sgp
-from streamgp.baselines.infinite_horizon import InfiniteHorizon
+from streamgp_lab.baselines.infinite_horizon import InfiniteHorizon
 
 LENGTHSCALE, VARIANCE, NOISE, OFFSET = 0.7, 1.6, 0.4, 3.0
 MODEL = {"lengthscale": LENGTHSCALE, "variance": VARIANCE}

@@ -8,7 +8,7 @@ import pytest
 from tests._reference import build, dense
 
 from streamgp.data import pack
-from streamgp.learner import Learner
+from streamgp.inference.learner import Learner
 
 _joint = eqx.filter_jit(Learner.predict_joint)
 WEIGHTS = np.array([[1.0, 0.4], [-0.3, 0.9]])

@@ -10,8 +10,8 @@ import tinygp
 
 import streamgp as sgp
 from streamgp import kernels
-from streamgp.generative import _Centred
-from streamgp.linalg import gram
+from streamgp.model.multitask import _Centred
+from streamgp.numerics.linalg import gram
 from streamgp.parameters import Positive, log_prior, split
 
 X = np.random.default_rng(0).normal(size=(30, 2))

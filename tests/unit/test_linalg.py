@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tinygp
 
-from streamgp import linalg
+from streamgp.numerics import linalg
 
 
 @pytest.fixture

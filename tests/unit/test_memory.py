@@ -11,7 +11,7 @@ from tests._reference import build
 from streamgp.data import pack
 from streamgp.inference import memory
 from streamgp.inference.conditioning import condition, factorise, project
-from streamgp.learner import VEM, Learner
+from streamgp.inference.learner import VEM, Learner
 from streamgp.parameters import split
 
 

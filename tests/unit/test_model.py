@@ -8,10 +8,10 @@ import pytest
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp import updating
+from streamgp.online import batch_update
 from streamgp.data import pack, row_bucket
-from streamgp.learner import Learner
-from streamgp.updating import Updater
+from streamgp.inference.learner import Learner
+from streamgp.online.batch_update import Updater
 
 X = np.linspace(0, 6, 40)
 
@@ -64,7 +64,7 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(two_channels, monk
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(updating, "_step", interrupted)
+    monkeypatch.setattr(batch_update, "_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         two_channels.update({"a": (X, np.cos(X))})
     assert two_channels.state is state
@@ -130,13 +130,13 @@ def test_a_silent_channel_keeps_the_prior():
 @pytest.fixture
 def traced(monkeypatch):
     """The shapes for which the program of an update is traced, one entry a trace."""
-    shapes, step = [], updating._step.__wrapped__
+    shapes, step = [], batch_update._step.__wrapped__
 
     def counted(learner, strategy, state, batch, start, *, learn):
         shapes.append((batch.y.shape[0], state.inducing.mask.shape[1], learn))
         return step(learner, strategy, state, batch, start, learn=learn)
 
-    monkeypatch.setattr(updating, "_step", eqx.filter_jit(counted))
+    monkeypatch.setattr(batch_update, "_step", eqx.filter_jit(counted))
     return shapes
 
 

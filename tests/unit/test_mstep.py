@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from streamgp.inference.mstep import maximise
+from streamgp.inference.m_step import maximise
 
 
 def rosenbrock(point):

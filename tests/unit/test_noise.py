@@ -9,7 +9,7 @@ from tests._reference import build, dense
 import streamgp as sgp
 from streamgp.data import pack
 from streamgp.inference import noise
-from streamgp.learner import VEM, Learner
+from streamgp.inference.learner import VEM, Learner
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.uniform(0, 6, 120)

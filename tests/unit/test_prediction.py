@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import streamgp as sgp
-from streamgp import prediction as prediction_module
-from streamgp import quantiles
+from streamgp.prediction import prediction as prediction_module
+from streamgp.prediction import quantiles
 
 X = np.linspace(0, 6, 9)
 # The contract suite asks every family for everything; these are one of each form.

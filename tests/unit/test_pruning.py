@@ -9,7 +9,7 @@ from tests._reference import build, dense
 from streamgp.data import pack
 from streamgp.inference import pruning
 from streamgp.inference.conditioning import condition, factorise
-from streamgp.learner import Learner
+from streamgp.inference.learner import Learner
 
 Z = np.linspace(-3, 3, 7)
 SLOTS = 9

@@ -7,7 +7,7 @@ from scipy import special, stats
 
 import streamgp as sgp
 from streamgp.likelihoods.incomplete import lower_beta, upper_gamma
-from streamgp.prediction import Prediction
+from streamgp.prediction.prediction import Prediction
 
 
 @pytest.mark.parametrize("a", [0.5, 3.0, 999.0, 1001.0, 1e5, 1e7])

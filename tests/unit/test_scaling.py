@@ -8,7 +8,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import streamgp as sgp
-from streamgp import scaling
+from streamgp.model import initial_scales
 
 T = np.linspace(0, 6, 8)
 Y = np.sin(T)
@@ -109,7 +109,7 @@ def test_scales_that_are_given():
     ],
 )
 def test_a_given_scale_is_also_the_noises(likelihood, noise):
-    ready, offset, scale = scaling.of_channel({"y": (7.0, 5.0)}, "y", likelihood, Y)
+    ready, offset, scale = initial_scales.of_channel({"y": (7.0, 5.0)}, "y", likelihood, Y)
     assert offset[0] == 7
     assert scale[0] == 5
     assert noise(paramax.unwrap(ready), offset) == pytest.approx(0.3 * 5, rel=1e-3)

@@ -6,9 +6,9 @@ import pytest
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp import streaming
+from streamgp.online import sample_stream
 from streamgp.data import join, pack
-from streamgp.learner import VEM, Learner
+from streamgp.inference.learner import VEM, Learner
 
 X = np.linspace(0, 12, 90)
 NOISE = np.random.default_rng(0).normal(size=90)
@@ -167,9 +167,9 @@ def test_most_samples_take_the_scan(monkeypatch):
     likelihood, y = FAMILIES["real"]
     model = sgp.ContinualGP(likelihood)
     model.update(X, y)
-    taken, scan = [], streaming._filter
+    taken, scan = [], sample_stream._filter
     monkeypatch.setattr(
-        streaming, "_filter", lambda *args: taken.append(int(args[2].mask.sum())) or scan(*args)
+        sample_stream, "_filter", lambda *args: taken.append(int(args[2].mask.sum())) or scan(*args)
     )
     model.update_many(X[:80] + 0.01, y[:80])
     assert sum(taken) >= 70
@@ -199,7 +199,7 @@ def test_a_stream_that_breaks_off_leaves_the_model_as_it_was(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(streaming, "_filter", interrupted)
+    monkeypatch.setattr(sample_stream, "_filter", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.update_many(X[20:], y[20:])
     assert model.state is state
@@ -224,14 +224,25 @@ def test_refining_learns_from_what_is_carried():
         frozen.refine()
 
 
+def some_rows(count):
+    return Rows(np.zeros((count, 1)), np.zeros(count), np.zeros(count, int), ("y",))
+
+
+def is_due(schedule, *, seen, learned_at, more):
+    progress = Progress({"y": seen}, learned_at=learned_at, levels={"y": None})
+    return schedule.is_due(progress, some_rows(more), lambda: np.inf, learn=True)
+
+
 def test_hyperparameters_are_learned_now_and_then():
-    rule = VEM(every=100)
-    assert rule.is_due(1, 0)
-    assert not rule.is_due(14, 10)
-    assert rule.is_due(15, 10)
-    assert not rule.is_due(1099, 1000)
-    assert rule.is_due(1100, 1000)
-    assert rule.until_due(1030, 1000) == 70
+    schedule = Schedule(VEM(every=100), sgp.Forgetting(), {"y": sgp.Gaussian()})
+    assert is_due(schedule, seen=0, learned_at=0, more=1)
+    assert not is_due(schedule, seen=10, learned_at=10, more=4)
+    assert is_due(schedule, seen=10, learned_at=10, more=5)
+    assert not is_due(schedule, seen=1000, learned_at=1000, more=99)
+    assert is_due(schedule, seen=1000, learned_at=1000, more=100)
+    waiting = Progress({"y": 1030}, learned_at=1000, levels={"y": None})
+    assert schedule.samples_before_next(waiting, some_rows(500), learn=True) == 69
+    assert schedule.samples_before_next(waiting, some_rows(500), learn=False) == 500
     learned = []
     model = sgp.ContinualGP(sgp.Gaussian(), learning=VEM(every=20), inducing=sgp.Fixed(X[::9]))
     for i in range(0, 90, 5):

@@ -24,8 +24,7 @@ import streamgp as sgp
 from streamgp.cli import tables
 from streamgp.cli.config import Config, Data
 from streamgp.errors import ConfigurationError, DataError, problem
-from streamgp.likelihoods import class_count
-from streamgp.report import UpdateReport
+from streamgp.online.report import UpdateReport
 
 _HISTORY = 256  # scores that a snapshot keeps
 
@@ -223,7 +222,7 @@ def _predicted(model: sgp.ContinualGP, long: pd.DataFrame, inputs: list[str]) ->
 
 
 def _filled(part: pd.DataFrame, prediction: sgp.Prediction) -> pd.DataFrame:
-    if class_count(prediction.likelihood):
+    if prediction.likelihood.classes:
         return part.assign(predicted=prediction.label)
     lower, upper = prediction.interval(0.95)
     return part.assign(predicted=prediction.mean, lower=lower, upper=upper)

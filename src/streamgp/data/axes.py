@@ -6,20 +6,22 @@ zone): close to it, a float resolves far less than a nanosecond.
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.columns import Column, Label, check_finite
+from streamgp.data.columns import Column, check_finite
 from streamgp.errors import DataError, problem
+from streamgp.registry import storable
 
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _DAY = 24 * 60 * 60
 
 
+@storable
 @dataclasses.dataclass(frozen=True)
 class Axis:
     """One input column, as it first came."""
@@ -103,33 +105,6 @@ def first_axis(column: Column, name: Any) -> Axis:
         return Axis(known)
     day = np.min(present).astype("M8[D]").astype(int) if len(present) else 0
     return Axis(known, int(day), column.zone)
-
-
-@dataclasses.dataclass(frozen=True)
-class Schema:
-    """What a model remembers of its data's form: the axes of its inputs, the labels of channels.
-
-    A channel that has been observed has an entry among the labels, an empty one if in numbers.
-    """
-
-    axes: tuple[Axis, ...] = ()
-    labels: Mapping[str, tuple[Label, ...]] = dataclasses.field(default_factory=dict)
-
-
-class Inputs(NamedTuple):
-    """Inputs as they were given, with their names."""
-
-    names: tuple[str, ...]
-    columns: tuple[Column, ...]
-
-    @property
-    def values(self) -> np.ndarray:
-        """(N,) or (N, P): floats, datetime64, or datetimes with their zone."""
-        each = [zoned(column) for column in self.columns]
-        if len(each) == 1:
-            return each[0]
-        kinds = {values.dtype.kind for values in each}
-        return np.stack([v if len(kinds) == 1 else v.astype(object) for v in each], axis=-1)
 
 
 def zoned(column: Column) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Rows as they came, and the padded, masked batch that compiled programs take."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -27,18 +27,27 @@ class Batch(eqx.Module):
 
 
 class Rows(NamedTuple):
-    """Observations in the order in which they came, each with the index of its channel."""
+    """Observations in the order in which they came, each with the index of its channel.
+
+    `names` has the names of all the model's channels, which the indices refer to.
+    """
 
     x: Float[np.ndarray, "N P"]
     y: Float[np.ndarray, " N"]
     channel: Int[np.ndarray, " N"]
+    names: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         return len(self.y)
 
     def take(self, which: slice | np.ndarray) -> "Rows":
-        return Rows(self.x[which], self.y[which], self.channel[which])
+        return Rows(self.x[which], self.y[which], self.channel[which], self.names)
+
+    def by_channel(self) -> Iterator[tuple[str, Bool[np.ndarray, " N"]]]:
+        """The name of each channel that has rows, and which rows they are."""
+        for index in np.unique(self.channel):
+            yield self.names[index], self.channel == index
 
     def pack(self) -> Batch:
         """Padded to the next bucket. Padding repeats a row: always legal values."""

@@ -10,11 +10,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from tinygp.kernels import Kernel
 
-from streamgp.compiling import compiled
+from streamgp.numerics.compiling import compiled
 from streamgp.data import inducing_bucket, row_bucket
 from streamgp.errors import ConfigurationError, problem
-from streamgp.inducing.base import View
-from streamgp.linalg import NUGGET, cholesky, gram, solve_lower
+from streamgp.inducing.strategy import AbstractStrategy, View
+from streamgp.numerics.linalg import NUGGET, cholesky, gram, solve_lower
+from streamgp.registry import storable
 
 _LOSS = 0.01  # nats that a row may lose to the variance its inducing points leave open
 _WORTH = 4.0  # how much more a new point must explain than the one that goes for it
@@ -22,23 +23,25 @@ _NEW_GROUND = 0.2  # an open share of prior variance that always makes a point
 _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apart by rounding only
 
 
+@storable
 @dataclasses.dataclass(frozen=True)
-class Adaptive:
+class Adaptive(AbstractStrategy):
     """Add points while the new inputs' prior variance is not explained by those there are.
 
-    An input becomes an inducing point while the share of its prior variance that the points
-    leave open exceeds `tolerance` (or less, where noise is so small that this would show), the
-    worst input first. M so follows the explored domain: old ground adds nothing. Each latent
-    function has points of its own, as many as its lengthscale needs, at most `budget`. When the
-    budget is passed, the points whose loss changes the posterior least are dropped once the batch
-    has been learned; `drop`, a function (state, budget) → which slots to keep, is another rule.
+    The worst input comes first. The number of points so follows the explored domain: old ground
+    adds nothing. Each latent function has points of its own, as many as its lengthscale needs.
+
+    Args:
+        tolerance: An input becomes an inducing point while the points leave more than this part of
+            its prior variance open (or less, where noise is so small that this would show).
+        budget: The largest number of points of any latent function. Beyond it, the points whose
+            loss changes the posterior least are dropped once the batch has been learned.
+        drop: Another rule for that: a function (state, budget) → which slots to keep.
     """
 
     tolerance: float = 1e-2
     budget: int = 256
     drop: Callable[[Any, int], Bool[np.ndarray, "Q M"]] | None = None
-
-    follows_kernels = True  # a learned kernel may want more points for the same inputs
 
     def __post_init__(self) -> None:
         if not (0 < self.tolerance < 1 and self.budget >= 1):
@@ -49,6 +52,17 @@ class Adaptive:
                     "The defaults, 1e-2 and 256, suit most streams.",
                 )
             )
+
+    @property
+    def follows_kernels(self) -> bool:
+        return True  # a learned kernel may want more points for the same inputs
+
+    @property
+    def can_settle(self) -> bool:
+        return True
+
+    def kept(self, state: Any, budget: int) -> Bool[np.ndarray, "Q M"] | None:
+        return None if self.drop is None else self.drop(state, budget)
 
     @property
     def _nearly(self) -> int:
@@ -93,7 +107,7 @@ class Adaptive:
     def spare(
         self, kernel: Kernel, x: Float[Array, "N P"], precision: Float[Array, " N"]
     ) -> Float[Array, ""]:
-        """The open share of prior variance below which a point adds nothing to the others."""
+        """The open part of prior variance below which a point adds nothing to the others."""
         prior = kernel(x)
         return 0.5 * jnp.min(_allowed(prior, precision, self.tolerance) / (prior + 1e-300))
 

@@ -8,11 +8,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from tinygp.kernels import Kernel
 
-from streamgp.inducing.base import View
+from streamgp.inducing.strategy import AbstractStrategy, View
+from streamgp.registry import storable
 
 
-class Fixed:
-    """The same inducing points at every update: an array (M, P), or one array a latent."""
+@storable
+class Fixed(AbstractStrategy):
+    """The same inducing points at every update.
+
+    Args:
+        points: An array (M,) or (M, P) for all latent functions, or a list of one for each.
+    """
 
     def __init__(self, points: Any):
         several = isinstance(points, Sequence) and np.ndim(points[0]) == 2
@@ -20,6 +26,10 @@ class Fixed:
 
     def __call__(self, view: View) -> Float[np.ndarray, "M P"] | list[Float[np.ndarray, "_ P"]]:
         return self.points
+
+    @property
+    def can_settle(self) -> bool:
+        return True
 
     def settled(
         self,

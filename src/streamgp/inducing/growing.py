@@ -7,16 +7,22 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.inducing.base import View
+from streamgp.inducing.strategy import AbstractStrategy, View
+from streamgp.registry import storable
 
 
+@storable
 @dataclasses.dataclass(frozen=True)
-class Growing:
-    """`rule(t)` points a side at update t = 1, 2, …, laid anew over the explored domain.
+class Growing(AbstractStrategy):
+    """A number of points that follows a rule, laid anew over the explored domain at every update.
 
-    `layout="grid"` spaces them evenly (in P inputs the grid has rule(t)^P points);
-    `layout="random"` draws rule(t) points uniformly. `Growing(lambda t: 3 * t)` is the paper's
-    streaming experiment.
+    `Growing(lambda t: 3 * t)` is the paper's streaming experiment.
+
+    Args:
+        rule: From the number of the update, 1, 2, …, to a number of points.
+        layout: "grid" spaces `rule(t)` points evenly along each input, so that P inputs have
+            rule(t)^P points. "random" draws `rule(t)` points uniformly.
+        seed: Of the random layout.
     """
 
     rule: Callable[[int], int]

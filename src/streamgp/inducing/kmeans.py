@@ -7,15 +7,21 @@ import numpy as np
 from jaxtyping import Float
 from scipy.cluster.vq import kmeans2
 
-from streamgp.inducing.base import View
+from streamgp.inducing.strategy import AbstractStrategy, View
+from streamgp.registry import storable
 
 
+@storable
 @dataclasses.dataclass(frozen=True)
-class KMeans:
-    """`count` centres of the inputs, old and new, laid anew at every update.
+class KMeans(AbstractStrategy):
+    """Centres of the inputs, old and new, laid anew at every update.
 
-    The old points stand for the inputs they were centres of, and together weigh as much as the new
-    inputs do, so that old ground keeps its share. Columns are compared on their own scales.
+    The old points stand for the inputs they were centres of. Together they weigh as much as the
+    new inputs do, so that old ground keeps its part. Columns are compared on their own scales.
+
+    Args:
+        count: How many points there are.
+        seed: Of the random start of the centres.
     """
 
     count: int

@@ -1,21 +1,32 @@
 """Another strategy's points, refined."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+from jaxtyping import Array, Bool, Float
+from tinygp.kernels import Kernel
+
 from streamgp.errors import ConfigurationError, problem
-from streamgp.inducing.base import Points, Strategy, View
+from streamgp.inducing.strategy import AbstractStrategy, Points, View, as_strategy
+from streamgp.registry import storable
 
 
+@storable
 @dataclasses.dataclass(frozen=True)
-class Refined:
-    """The points of `strategy`, the new ones then moved by gradient on the batch's bound.
+class Refined(AbstractStrategy):
+    """The points of another strategy, the new ones then moved by gradient on the batch's bound.
 
-    Points that carry knowledge of earlier batches stay where they are, so nothing is lost. Worth
-    its cost where points are few: of `evaluations` of the bound and its gradient an update.
+    Points that carry knowledge of earlier batches stay where they are, so nothing is lost. It is
+    worth its cost where points are few.
+
+    Args:
+        strategy: The strategy whose points are refined.
+        evaluations: How often an update may evaluate the bound and its gradient for it.
     """
 
-    strategy: Strategy
+    strategy: AbstractStrategy | Callable[[View], Points]
     evaluations: int = 20
 
     def __post_init__(self) -> None:
@@ -28,11 +39,41 @@ class Refined:
                 )
             )
 
-    def __call__(self, view: View) -> Points:
-        return self.strategy(view)
+    @property
+    def _base(self) -> AbstractStrategy:
+        return as_strategy(self.strategy)
 
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else the strategy can do."""
-        if name.startswith("_") or name == "strategy":
-            raise AttributeError(name)
-        return getattr(self.strategy, name)
+    def __call__(self, view: View) -> Points:
+        return self._base(view)
+
+    @property
+    def budget(self) -> int | None:
+        return self._base.budget
+
+    @property
+    def follows_kernels(self) -> bool:
+        return self._base.follows_kernels
+
+    @property
+    def refinement(self) -> int:
+        return self.evaluations
+
+    # `can_settle` stays false: a new point is refined with the rows that want it, never ahead.
+
+    def settled(
+        self,
+        kernels: Sequence[Kernel],
+        points: Float[Array, "Q M P"],
+        mask: Bool[Array, "Q M"],
+        x: Float[Array, "N P"],
+        precision: Float[Array, "Q N"],
+    ) -> Bool[Array, " N"]:
+        return self._base.settled(kernels, points, mask, x, precision)
+
+    def spare(
+        self, kernel: Kernel, x: Float[Array, "N P"], precision: Float[Array, " N"]
+    ) -> Float[Array, ""] | float:
+        return self._base.spare(kernel, x, precision)
+
+    def kept(self, state: Any, budget: int) -> Bool[np.ndarray, "Q M"] | None:
+        return self._base.kept(state, budget)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from streamgp.data import Batch
-from streamgp.generative import Generative
+from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Marginals, Posterior
 from streamgp.inference.sites import RowSites
 

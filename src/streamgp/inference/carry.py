@@ -18,10 +18,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from streamgp.generative import Generative
+from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Inducing, condition, factorise
 from streamgp.inference.sites import Site, as_blocks
-from streamgp.linalg import cross_gram, eigh, solve_lower, symmetric
+from streamgp.numerics.linalg import cross_gram, eigh, solve_lower, symmetric
+from streamgp.registry import storable
 
 _LARGEST_SHARE = 1 - 1e-12  # of a direction's prior variance that data may have explained
 
@@ -34,6 +35,7 @@ class Carry(eqx.Module):
         """The site at `new`; `model` holds the hyperparameters that it is whitened under."""
 
 
+@storable
 class Projection(Carry):
     """Keep the old site as pseudo-observations: with v_old = C·v_new, λ ← Cᵀλ and Λ ← CᵀΛC."""
 
@@ -41,6 +43,7 @@ class Projection(Carry):
         return through(site, _t(_transition(model, old, new)))
 
 
+@storable
 class Marginals(Carry):
     """Keep the old posterior's marginals at the new points (the paper's rule).
 

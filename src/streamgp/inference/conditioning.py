@@ -8,12 +8,14 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from streamgp.generative import Generative
+from streamgp.model.multitask import Generative
 from streamgp.inference.sites import Site
-from streamgp.linalg import cholesky, cholesky_of_identity_plus, gram, solve_lower
-from streamgp.mixing import Features, mix
+from streamgp.numerics.linalg import cholesky, cholesky_of_identity_plus, gram, solve_lower
+from streamgp.model.mixing import Features, mix
+from streamgp.registry import storable
 
 
+@storable
 class Inducing(eqx.Module):
     """M slots for inducing points a latent function; slots whose mask is false are empty."""
 

@@ -20,16 +20,18 @@ from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float, PyTree
 
 from streamgp.data import Batch
-from streamgp.generative import Generative
+from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.likelihoods import Likelihood
-from streamgp.linalg import eigh, positive_part, symmetric
+from streamgp.numerics.linalg import eigh, positive_part, symmetric
 from streamgp.parameters import split
+from streamgp.registry import storable
 
 _DIFFERENCE = 1e-4  # in log units
 
 
+@storable
 class Memory(eqx.Module):
     """The expansion's g and H, around the hyperparameters of the state it belongs to."""
 

@@ -9,10 +9,10 @@ import paramax
 from jaxtyping import Array, Bool, Float
 
 from streamgp.data import Batch
-from streamgp.generative import Generative
+from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Inducing, factorise
-from streamgp.inference.learning import Episode, Options
-from streamgp.inference.mstep import maximise
+from streamgp.inference.vem import Episode, Options
+from streamgp.inference.m_step import maximise
 from streamgp.inference.state import State
 
 
@@ -34,7 +34,7 @@ def refine_points(
     def episode(shift: Float[Array, "Q M P"]) -> Episode:
         points = state.inducing.points + jnp.where(fresh[..., None], shift, 0.0) * unit
         inducing = Inducing(points, state.inducing.mask)
-        there = State(state.model, inducing, state.site, state.memory, state.count, state.energy)
+        there = state.replace(inducing=inducing)
         return Episode(there, factorise(paramax.unwrap(state.model), inducing), batch, options)
 
     still = jnp.zeros_like(state.inducing.points)

@@ -10,9 +10,11 @@ import numpy as np
 from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float
 
-from streamgp.mixing import Features
+from streamgp.model.mixing import Features
+from streamgp.registry import storable
 
 
+@storable
 class Site(eqx.Module):
     """λ and Λ of a site on the whitened inducing values."""
 

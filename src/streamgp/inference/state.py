@@ -1,5 +1,6 @@
 """State: what is kept of the past, and what a step reports."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from streamgp.generative import Generative
+from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Inducing
 from streamgp.inference.memory import Memory
 from streamgp.inference.sites import Site
+from streamgp.registry import storable
 
 
+@storable
 class State(eqx.Module):
     """All that is kept of the past. No data, and nothing that can be derived."""
 
@@ -23,6 +26,10 @@ class State(eqx.Module):
     memory: Memory  # of how past data depend on the hyperparameters
     count: Float[Array, ""]  # observations it stands for, faded ones in part
     energy: Float[Array, ""]  # their squares about the offset; for the noise of a lone channel
+
+    def replace(self, **changes: Any) -> "State":
+        """A copy with some fields changed, by name."""
+        return dataclasses.replace(self, **changes)
 
     def is_finite(self) -> Bool[Array, ""]:
         """Whether there is no NaN and no infinity in it."""

@@ -1,11 +1,10 @@
-"""One small file a family of observations."""
+"""What can be observed: one small file per family."""
 
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.bernoulli import Bernoulli
 from streamgp.likelihoods.beta import Beta
 from streamgp.likelihoods.binomial import Binomial
 from streamgp.likelihoods.categorical import Categorical
-from streamgp.likelihoods.classes import class_count
 from streamgp.likelihoods.exponential import Exponential
 from streamgp.likelihoods.gamma import Gamma
 from streamgp.likelihoods.gaussian import Gaussian
@@ -31,5 +30,4 @@ __all__ = [
     "Ordinal",
     "Poisson",
     "StudentT",
-    "class_count",
 ]

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float
 from numpyro.distributions import Distribution
 
 from streamgp.likelihoods import quadrature
-from streamgp.linalg import positive_part
+from streamgp.numerics.linalg import positive_part
 
 _FAR = 5.0  # log units from which a row begins at its own mode
 _SUPPORTS: dict[Any, Any] = {}  # by structure: building a distribution takes milliseconds
@@ -31,6 +31,9 @@ class Likelihood(eqx.Module):
 
     conjugate: ClassVar[bool] = False  # the site does not depend on q(f): one round is exact
     log_concave: ClassVar[bool] = False  # in f: sites are then positive without clipping
+    ordered: ClassVar[bool] = True  # whether one value can be larger than another
+    observation_dim: ClassVar[int] = 1  # how many numbers one observation has
+    classes: ClassVar[int] = 0  # how many classes values are in; 0 if they are not classes
 
     @property
     def latents(self) -> int:

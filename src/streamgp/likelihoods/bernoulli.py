@@ -13,14 +13,17 @@ from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Likelihood
+from streamgp.registry import storable
 
 
+@storable
 class Bernoulli(Likelihood):
     """y is 1 with probability sigmoid(f), or Φ(f) with `link="probit"`, and 0 otherwise."""
 
     link: Literal["logit", "probit"] = eqx.field(static=True, default="logit")
 
     log_concave = True
+    classes = 2
 
     def __check_init__(self) -> None:
         if self.link not in ("logit", "probit"):

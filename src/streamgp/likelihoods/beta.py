@@ -14,12 +14,14 @@ from scipy import special
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.quadrature import spread
 from streamgp.parameters import Parameter, positive
+from streamgp.registry import storable
 
 _FARTHEST = 100.0  # in log odds
 _TINY = 1e-300
 _BELOW_ONE = 1 - 2.0**-53
 
 
+@storable
 class Beta(Likelihood):
     """y in (0, 1) has mean μ = sigmoid(f) and variance μ(1−μ)/(1 + concentration)."""
 

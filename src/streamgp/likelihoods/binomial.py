@@ -11,8 +11,10 @@ from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Likelihood
+from streamgp.registry import storable
 
 
+@storable
 class Binomial(Likelihood):
     """y of `trials` succeed, each with probability sigmoid(f)."""
 

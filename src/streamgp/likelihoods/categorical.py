@@ -10,14 +10,17 @@ from jaxtyping import Array, Float
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.quadrature import spread
+from streamgp.registry import storable
 
 
+@storable
 class Categorical(Likelihood):
     """y is a class 0 … K−1 with probabilities softmax(f): one latent parameter a class."""
 
     classes: int = eqx.field(static=True)
 
     log_concave = True
+    ordered = False
 
     def __check_init__(self) -> None:
         check_classes(self.classes)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from streamgp.likelihoods.base import Likelihood, site_at_mode
 from streamgp.parameters import Parameter, positive
+from streamgp.registry import storable
 
 _LARGEST_LOG = 200.0  # a mean within e^±200, whatever the units
 _LARGEST_LOG_RATIO = 60.0  # past it, proposals are damped, not exponentiated
@@ -64,6 +65,7 @@ class PositiveMean(Likelihood):
         return gradient[None], precision[None, None]
 
 
+@storable
 class Gamma(PositiveMean):
     """y > 0 has mean exp(f) and standard deviation exp(f)/√shape."""
 

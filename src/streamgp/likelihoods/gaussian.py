@@ -9,10 +9,12 @@ from jaxtyping import Array, Float
 
 from streamgp.likelihoods.base import Likelihood
 from streamgp.parameters import Parameter, positive
+from streamgp.registry import storable
 
 _TINY = 1e-100
 
 
+@storable
 class Gaussian(Likelihood):
     """y = f + noise; `noise` is its standard deviation, in the units of y."""
 

@@ -9,10 +9,12 @@ from jaxtyping import Array, Float
 from streamgp.likelihoods.base import Likelihood, site_at_mode
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import spread
+from streamgp.registry import storable
 
 _LARGEST_LOG = 200.0  # of a precision: past it, proposals are damped, not exponentiated
 
 
+@storable
 class HeteroscedasticGaussian(Likelihood):
     """y = f₀ + noise whose standard deviation is exp(f₁): both are learned over the inputs."""
 

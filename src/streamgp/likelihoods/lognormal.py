@@ -7,8 +7,10 @@ from jaxtyping import Array, Float
 
 from streamgp.likelihoods.base import Likelihood
 from streamgp.parameters import Parameter, positive
+from streamgp.registry import storable
 
 
+@storable
 class LogNormal(Likelihood):
     """log y = f + noise; `noise` is its standard deviation, in natural log units."""
 

@@ -10,10 +10,12 @@ from jaxtyping import Array, Float
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.incomplete import lower_beta
 from streamgp.parameters import Parameter, positive
+from streamgp.registry import storable
 
 _LARGEST_LOG_MEAN = 60.0
 
 
+@storable
 class NegativeBinomial(Likelihood):
     """y is a count of mean μ = exp(f) and variance μ + μ²/concentration."""
 

@@ -13,10 +13,12 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.categorical import check_classes
 from streamgp.parameters import Parameter, Real, positive
+from streamgp.registry import storable
 
 _SPREAD = 3.0  # of the prior of the first cutpoint, in log odds
 
 
+@storable
 class Ordinal(Likelihood):
     """y is a class 0 … K−1, the higher the larger f: P(y ≤ k) = sigmoid(c_k − f).
 

@@ -8,10 +8,12 @@ from jaxtyping import Array, Float
 
 from streamgp.likelihoods.base import Likelihood, site_at_mode
 from streamgp.likelihoods.incomplete import upper_gamma
+from streamgp.registry import storable
 
 _LARGEST_LOG_RATE = 60.0  # a rate of 1e26: past it, proposals are damped, not exponentiated
 
 
+@storable
 class Poisson(Likelihood):
     """y is a count with rate exp(f)."""
 

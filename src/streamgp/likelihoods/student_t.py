@@ -9,11 +9,13 @@ from jaxtyping import Array, Float
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.parameters import Parameter, fixed, positive
+from streamgp.registry import storable
 
 _LOG_PRECISIONS = np.arange(-70 * 14, 4 * 14 + 1) / 14  # zero among them: a normal's, df → ∞
 _UNIT = np.linspace(0.0, 1.0, 96)
 
 
+@storable
 class StudentT(Likelihood):
     """y = f + noise with Student's heavy tails: `scale` in the units of y, `df` degrees of freedom.
 

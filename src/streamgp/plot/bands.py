@@ -10,10 +10,9 @@ from numpyro.distributions import constraints
 from scipy.special import ndtri
 
 from streamgp.errors import DataError, problem
-from streamgp.likelihoods import Categorical, Ordinal
 from streamgp.plot import style
-from streamgp.precision import double_precision
-from streamgp.prediction import Prediction
+from streamgp.numerics.precision import double_precision
+from streamgp.prediction.prediction import Prediction
 
 # Where an observation's dot is drawn: its height, from its input and its value.
 Height = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -80,7 +79,7 @@ def draw(ax: Any, prediction: Prediction, x: np.ndarray, level: float, color: An
 
 
 def has_classes(prediction: Prediction) -> bool:
-    return isinstance(prediction.likelihood, Categorical | Ordinal)
+    return prediction.likelihood.classes > 0 and not is_binary(prediction)
 
 
 def is_binary(prediction: Prediction) -> bool:

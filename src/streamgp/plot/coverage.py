@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from streamgp.errors import DataError, problem
 from streamgp.plot import style
 from streamgp.plot.bands import has_classes, is_binary
-from streamgp.prediction import Prediction
+from streamgp.prediction.prediction import Prediction
 
 _LEVELS = np.linspace(0.0, 1.0, 101)
 

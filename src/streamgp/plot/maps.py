@@ -9,7 +9,7 @@ from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.plot import style
 from streamgp.plot.bands import has_classes, is_binary
 from streamgp.plot.marks import Observed
-from streamgp.prediction import Prediction
+from streamgp.prediction.prediction import Prediction
 
 _VALUES = "viridis"
 

@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from streamgp.errors import problem
-from streamgp.likelihoods import Likelihood, Ordinal
+from streamgp.likelihoods import Likelihood
 
 # Okabe and Ito's colours.
 BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -74,10 +74,10 @@ def paler(color: Any) -> tuple[float, ...]:
 
 
 def class_colors(likelihood: Likelihood, count: int) -> list[Any]:
-    """A colour a class; for ordered classes, from light to dark."""
+    """One colour per class; for ordered classes, from light to dark."""
     from matplotlib import colormaps
 
-    if isinstance(likelihood, Ordinal):
+    if likelihood.ordered and likelihood.classes > 2:
         return [colormaps["YlGnBu"](0.2 + 0.7 * k / max(count - 1, 1))[:3] for k in range(count)]
     if count <= len(_PALETTE):
         return list(_PALETTE[:count])

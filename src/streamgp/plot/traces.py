@@ -7,7 +7,7 @@ import numpy as np
 
 from streamgp.errors import DataError, problem
 from streamgp.plot import style
-from streamgp.report import UpdateReport
+from streamgp.online.report import UpdateReport
 
 
 def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = None) -> Any:

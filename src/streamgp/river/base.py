@@ -10,11 +10,11 @@ from jaxtyping import Float
 from river import base, stats
 from tinygp.kernels import Kernel
 
-from streamgp.adapting import Learning, build
+from streamgp.adapters import Learning, build
 from streamgp.errors import DataError, problem
-from streamgp.forgetting import Forgetting
+from streamgp.online.forgetting import Forgetting
 from streamgp.likelihoods import Likelihood
-from streamgp.model import ContinualGP
+from streamgp.gp import ContinualGP
 
 Sample = Mapping[Hashable, Any]
 

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from river import base
 from tinygp.kernels import Kernel
 
-from streamgp.adapting import Learning
-from streamgp.forgetting import Forgetting
+from streamgp.adapters import Learning
+from streamgp.online.forgetting import Forgetting
 from streamgp.likelihoods import Bernoulli
 from streamgp.river.base import Estimator, Sample
 from streamgp.river.stream import Stream

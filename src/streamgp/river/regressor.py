@@ -6,8 +6,8 @@ import numpy as np
 from river import base, proba
 from tinygp.kernels import Kernel
 
-from streamgp.adapting import Learning
-from streamgp.forgetting import Forgetting
+from streamgp.adapters import Learning
+from streamgp.online.forgetting import Forgetting
 from streamgp.likelihoods import Gaussian, Likelihood
 from streamgp.river.base import Estimator, Sample
 from streamgp.river.stream import Stream

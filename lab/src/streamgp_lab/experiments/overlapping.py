@@ -1,0 +1,59 @@
+"""Overlapping: ten batches, each of which comes back to a part of the one before (Table 2)."""
+
+import numpy as np
+
+import streamgp as sgp
+from streamgp_lab.experiments import figures, methods, toy_methods
+from streamgp_lab.experiments.problem import Experiment, Options, Printed, Problem, split
+from streamgp_lab.experiments.sources import toys
+
+STEPS = 10
+OVERLAP = 0.5
+
+
+def problem(options: Options) -> Problem:
+    """The last fifth of a stretch comes with its own batch or, as a coin falls, with the next."""
+    data = toys.one_channel(options.seed, int(2000 * options.share))
+    place = STEPS * np.arange(len(data.x)) / len(data.x)
+    late = np.random.default_rng([options.seed, 1]).uniform(size=len(place)) < OVERLAP
+    batch = np.where((place % 1 > 0.8) & late, place + 1, place).astype(int)
+    parts = [np.flatnonzero(np.minimum(batch, STEPS - 1) == step) for step in range(STEPS)]
+    return Problem(*split(*data, parts))
+
+
+def model(seed: int) -> sgp.ContinualGP:
+    return sgp.ContinualGP(sgp.Gaussian(), seed=seed)
+
+
+_: None = None
+PRINTED = Printed(
+    "Table 2: overlapping",
+    old=(1, 4, 8),
+    unit=1e-2,
+    rows={
+        "y": [
+            (13.26, _, _, _, 13.26),
+            (11.70, 12.23, _, _, 23.94),
+            (13.60, 12.26, _, _, 37.58),
+            (12.63, 12.08, _, _, 50.37),
+            (14.50, 12.07, 12.66, _, 64.93),
+            (13.68, 12.04, 12.77, _, 79.38),
+            (13.80, 12.24, 12.75, _, 92.86),
+            (13.45, 12.03, 12.67, _, 106.21),
+            (12.64, 12.09, 12.69, 13.78, 119.04),
+            (12.84, 12.08, 12.71, 13.65, 131.93),
+        ]
+    },
+)
+
+EXPERIMENT = Experiment(
+    name="overlapping",
+    about="Ten batches of one channel, each of which comes back to a part of the stretch before.",
+    problem=problem,
+    methods={
+        methods.OURS: methods.ours(model),
+        **toy_methods.beside(lambda t: 2 * t + 2, "2t + 2"),
+    },
+    figures={"What the model knew": figures.steps(0, 4, 9)},
+    printed=PRINTED,
+)

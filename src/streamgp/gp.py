@@ -1,0 +1,510 @@
+"""ContinualGP: the object people hold. It checks what comes, delegates, and keeps the result."""
+
+import dataclasses
+import html
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp import persistence, plot
+from streamgp.data.axes import Axis, input_names
+from streamgp.data.reader import Intake, Layout, gather, gather_in_order
+from streamgp.errors import BudgetWarning, ConfigurationError, DataError, FileError, problem
+from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
+from streamgp.inducing.placement import Placer, points_of
+from streamgp.inference.carry import Carry, Projection
+from streamgp.inference.learner import Learner, State
+from streamgp.inference.vem import VEM
+from streamgp.likelihoods import Likelihood
+from streamgp.model.specification import Latents, Specification
+from streamgp.model.summary import describe
+from streamgp.numerics.precision import double_precision
+from streamgp.online import lifecycle
+from streamgp.online.batch_update import Updater
+from streamgp.online.forgetting import Forgetting
+from streamgp.online.progress import Progress
+from streamgp.online.progress_bar import progress_bar
+from streamgp.online.report import UpdateReport
+from streamgp.online.sample_stream import Streamer
+from streamgp.parameters import Parameter
+from streamgp.prediction.predictor import Predictor
+
+_log = logging.getLogger(__name__)
+
+
+class _Version(NamedTuple):
+    """How the model works and how far it has come. A change replaces both at once."""
+
+    updater: Updater
+    progress: Progress
+
+
+class ContinualGP:
+    """A multi-task Gaussian process that learns from a stream and keeps none of it.
+
+    One model may be used from several threads. Updates wait for each other; predictions never wait
+    and see the model as the last finished update left it.
+
+    Args:
+        channels: A likelihood, for a single channel, or a dictionary of them by name.
+        latents: How many latent functions the channels share, or a kernel, or a list of kernels;
+            `(kernel, n)` stands for n functions drawn from one kernel. By default one for a single
+            channel with one latent parameter, else one per latent parameter, at most three.
+        inducing: A placement strategy: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of a
+            `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
+        learning: `VEM`, or None to leave all hyperparameters where they start.
+        mixing: Mixing weights (J, Q) of some channels to start from, or `fixed` ones.
+        forgetting: Below 1, the part of what the past said that is left after each update, for
+            worlds that drift; or a `Forgetting` that counts by input instead.
+        factorised: Whether each latent function has a posterior of its own instead of a joint one.
+            That is cheaper for many latent functions, and blind to their posterior correlation.
+        carry: The rule for dropped inducing points: `Projection` or `Marginals`.
+        batch_rows: The number of rows held in memory together. A larger batch is folded in by
+            random parts.
+        scale: Where kernels and channels start from. True: from the first batch. False: inputs and
+            f as they are, about 0 and of size 1. Or a dictionary of (centre, scale) by name, of
+            channels with real values and of the `"inputs"`; the rest from the first batch.
+        seed: Of the random start of the mixing weights.
+
+    Attributes:
+        notes: A dictionary of yours (numbers, text, lists) that is saved with the model.
+
+    Raises:
+        ConfigurationError: If the settings contradict each other.
+
+    Example:
+        >>> import numpy as np, streamgp as sgp
+        >>> model = sgp.ContinualGP(sgp.Gaussian())
+        >>> x = np.linspace(0, 6, 60)
+        >>> for batch in np.split(x, 3):
+        ...     report = model.update(batch, np.sin(batch))
+        >>> bool(np.max(np.abs(model.predict(x).mean - np.sin(x))) < 1e-3)
+        True
+    """
+
+    def __init__(
+        self,
+        channels: Likelihood | Mapping[str, Likelihood],
+        *,
+        latents: Latents | None = None,
+        inducing: AbstractStrategy | Any = Adaptive(),  # noqa: B008 (frozen)
+        learning: VEM | None = VEM(),  # noqa: B008 (frozen)
+        mixing: Mapping[str, Parameter] | None = None,
+        forgetting: float | Forgetting = 1.0,
+        factorised: bool = False,
+        carry: Carry = Projection(),  # noqa: B008 (frozen)
+        batch_rows: int = 8192,
+        scale: bool | Mapping[str, tuple[Any, Any]] = True,
+        seed: int = 0,
+    ):
+        named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
+        specification = Specification(named, latents, dict(mixing or {}), seed, scale)
+        learner = Learner(learning, carry, factorised)
+        rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
+        placer = Placer(as_strategy(inducing), learner)
+        updater = Updater(specification, placer, learner, rule, batch_rows)
+        self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {})
+
+    def _set_up(self, version: _Version, notes: dict[str, Any]) -> None:
+        self._version = version
+        self.notes: dict[str, Any] = notes
+        self._lock = threading.RLock()
+        self._warned = False  # of the budget
+
+    @classmethod
+    def _of(cls, updater: Updater, progress: Progress, notes: dict[str, Any]) -> "ContinualGP":
+        model = cls.__new__(cls)
+        model._set_up(_Version(updater, progress), notes)
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
+
+    # -- what the model is -------------------------------------------------------------------
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The names of the channels, in order."""
+        return self._specification.names
+
+    @property
+    def likelihoods(self) -> dict[str, Likelihood]:
+        """The likelihood of each channel, as it was given."""
+        return dict(self._specification.channels)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the input columns, as they first came."""
+        return input_names(self.axes)
+
+    @property
+    def observations(self) -> dict[str, int]:
+        """How many observations each channel has given so far."""
+        _, progress = self._version
+        return {name: progress.seen[name] for name in self.channels}
+
+    @property
+    def inducing_points(self) -> tuple[Float[np.ndarray, "_ P"], ...]:
+        """The inducing points of each latent function."""
+        return () if self.state is None else points_of(self.state)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What each input column is; `axis.values(points)` turns the model's numbers into times."""
+        return self._version.progress.schema.axes
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Kernel parameters of each latent function; weights and parameters of each channel."""
+        updater, progress = self._version
+        if progress.state is None:
+            return {}
+        return describe(progress.state.model, updater.specification.names, progress.schema.axes)
+
+    @property
+    def state(self) -> State | None:
+        """The functional core's state, for use with `Learner`; None before the first update."""
+        return self._version.progress.state
+
+    @property
+    def learner(self) -> Learner:
+        """The functional core that this model's updates call."""
+        return self._version.updater.learner
+
+    @property
+    def _specification(self) -> Specification:
+        return self._version.updater.specification
+
+    def __repr__(self) -> str:
+        families = ", ".join(f"{n}: {type(c).__name__}" for n, c in self.likelihoods.items())
+        progress = self._version.progress
+        return (
+            f"<ContinualGP {{{families}}}; {progress.updates} updates, "
+            f"{progress.total} observations, {self._sizes} inducing points>"
+        )
+
+    def _repr_html_(self) -> str:
+        """A small table, for notebooks."""
+        seen = self.observations
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{type(likelihood).__name__}</td>"
+            f"<td style='text-align:right'>{seen[name]:,}</td></tr>"
+            for name, likelihood in self.likelihoods.items()
+        )
+        return (
+            f"<table><caption>ContinualGP: {self._version.progress.updates} updates, "
+            f"{self._sizes} inducing points</caption>"
+            "<thead><tr><th>channel</th><th>likelihood</th><th>observations</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+    @property
+    def _sizes(self) -> str:
+        return "+".join(str(len(points)) for points in self.inducing_points) or "no"
+
+    # -- learning ------------------------------------------------------------------------------
+
+    @double_precision
+    def update(
+        self,
+        data: Any,
+        y: Any = None,
+        *,
+        inputs: Any = None,
+        channel: Any = None,
+        value: Any = None,
+        learn: bool = True,
+    ) -> UpdateReport:
+        """Fold a batch in and let go of it.
+
+        Call it as `update(x, y)` where there is a single channel, or as `update({name: (x, y), …})`
+        with any subset of the channels and any number of observations of each. Or with a pandas or
+        polars frame, in which a missing value was not observed: `update(frame, inputs="date")`,
+        where every other column is a channel, or, if it is long,
+        `update(frame, inputs="date", channel="sensor", value="reading")`.
+
+        Args:
+            data: Inputs, a dictionary of (inputs, observations) by channel, or a frame. Inputs may
+                be numbers or times.
+            y: Observations of the single channel. Classes may have labels.
+            inputs: The input column of a frame, or a list of them; by default its index.
+            channel: The column with the channels' names, if a frame is long.
+            value: The column with the values, if a frame is long.
+            learn: Whether hyperparameters may be learned too. Everything else always is.
+
+        Returns:
+            What the update did.
+
+        Raises:
+            DataError: If the data cannot be used. The model is then as it was.
+        """
+        layout = Layout(inputs, channel, value)
+        with self._changing() as (updater, progress):
+            channels, schema = updater.specification.channels, progress.schema
+            intake = gather(data, y, layout, channels, schema)
+            if intake.rows is None:
+                return self._passed_over(intake)
+            start = dataclasses.replace(progress, schema=intake.schema)
+            return self._keep(updater.update(start, intake.rows, learn=learn), intake)
+
+    @double_precision
+    def update_many(
+        self,
+        x: Any,
+        y: Any = None,
+        channel: Any = None,
+        *,
+        inputs: Any = None,
+        value: Any = None,
+        ahead: bool = True,
+        learn: bool = True,
+        progress: bool = False,
+    ) -> UpdateReport:
+        """Fold samples in one at a time, in order, at a fraction of the cost of that many updates.
+
+        The model ends as if each sample had been an `update` of its own, except that points are
+        placed for a stretch of inputs at a time. If a sample fails, the model is as it was before
+        all of them.
+
+        Args:
+            x: Inputs, or a frame as in `update`, which is taken row by row.
+            y: Observations, one per input.
+            channel: The channel's name of each sample, where there are several channels. Of a long
+                frame, the column that has it.
+            inputs: The input column of a frame, or a list of them; by default its index.
+            value: The column with the values, if a frame is long.
+            ahead: Whether points are placed for several samples at a time. Without it they are
+                placed as by single updates too, which is slower where there are new ones.
+            learn: Whether hyperparameters may be learned. Without it they stay as they are, which
+                is fastest.
+            progress: Whether to show a progress bar.
+
+        Returns:
+            What the samples did together; `log_predictive_rows` has one prequential score per
+            sample.
+
+        Raises:
+            DataError: If the data cannot be used.
+
+        Example:
+            >>> import numpy as np, streamgp as sgp
+            >>> model = sgp.ContinualGP(sgp.Gaussian())
+            >>> t = np.linspace(0, 10, 200)
+            >>> report = model.update_many(t, np.sin(t))
+            >>> report.log_predictive_rows["y"].shape
+            (200,)
+        """
+        layout = Layout(inputs, channel, value)
+        with self._changing() as (updater, now):
+            intake = gather_in_order(x, y, layout, updater.specification.channels, now.schema)
+            if intake.rows is None:
+                return self._passed_over(intake)
+            start, rows = dataclasses.replace(now, schema=intake.schema), intake.rows
+            with progress_bar(rows.size, "samples", shown=progress) as advance:
+                streamer = Streamer(updater, ahead, learn)
+                return self._keep(streamer.stream(start, rows, advance), intake)
+
+    @double_precision
+    def refine(self) -> UpdateReport:
+        """Learn hyperparameters from what has been carried so far, without data.
+
+        Returns:
+            What it did.
+
+        Raises:
+            ConfigurationError: If the model has no data or does not learn.
+        """
+        with self._changing() as (updater, progress):
+            if progress.state is None or updater.learner.learning is None:
+                raise ConfigurationError(
+                    problem(
+                        "a model that has data and learns",
+                        repr(self),
+                        "Call `update` first, and leave `learning` on.",
+                    )
+                )
+            return self._keep(updater.refine(progress))
+
+    @double_precision
+    def add_channel(
+        self, name: str, likelihood: Likelihood, *, weights: Parameter | None = None
+    ) -> None:
+        """Add a channel, at any time. Until it has data, its predictions are the prior's.
+
+        Args:
+            name: Of the new channel.
+            likelihood: Of the new channel.
+            weights: Mixing weights (J, Q) to start from, or `fixed` ones.
+
+        Raises:
+            ConfigurationError: If the name exists, or the weights have another shape.
+        """
+        with self._changing() as (updater, progress):
+            begun = progress.state is not None
+            wider = updater.specification.with_channel(name, likelihood, weights, begun=begun)
+            state = None if progress.state is None else lifecycle.add_channel(wider, progress.state)
+            self._version = _Version(
+                dataclasses.replace(updater, specification=wider),
+                dataclasses.replace(progress, state=state, seen={**progress.seen, name: 0}),
+            )
+
+    @contextmanager
+    def _changing(self) -> Iterator[_Version]:
+        """The model as it is, while no other thread changes it."""
+        with self._lock:
+            yield self._version
+
+    def _keep(
+        self, result: tuple[Progress, UpdateReport], intake: Intake | None = None
+    ) -> UpdateReport:
+        """Take the result of learning as the model's own."""
+        progress, report = result
+        self._version = self._version._replace(progress=progress)
+        if intake is not None and intake.dropped:
+            report = dataclasses.replace(report, dropped=intake.dropped)
+        if report.budget_spent and not self._warned:
+            self._warned = True
+            warnings.warn(_TIGHT, BudgetWarning, stacklevel=5)
+        _log.info("%s", report)
+        return report
+
+    def _passed_over(self, intake: Intake) -> UpdateReport:
+        updater, progress = self._version
+        report = dataclasses.replace(updater.pass_over(progress), dropped=intake.dropped)
+        _log.info("%s", report)
+        return report
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    @double_precision
+    def predict(self, x: Any, channel: str | None = None) -> Any:
+        """What channels will show at some inputs.
+
+        Args:
+            x: An array, a list, a series or an index, of numbers or times as in `update`, or a
+                frame with the input columns.
+            channel: The name of one channel; by default all of them.
+
+        Returns:
+            A `Prediction`; with several channels and no name, `Predictions`: a dictionary of them.
+
+        Raises:
+            DataError: If the model has no data, or the inputs cannot be used.
+        """
+        updater, progress = self._version
+        if progress.state is None:
+            raise DataError(
+                problem("a model with data", "one without", "Call `update` before `predict`.")
+            )
+        names = updater.specification.names
+        predictor = Predictor(updater.learner, progress.state, names, progress.schema)
+        return predictor.predict(x, channel)
+
+    def plot(self, channel: str | None = None, **options: Any) -> Any:
+        """Draw channels over one or two inputs. It needs matplotlib.
+
+        Args:
+            channel: The name of one channel; by default all of them, each on axes of its own.
+            **options: Those of `streamgp.plot.channel`: `x`, `data`, `past`, `level`, `value`,
+                `inducing`, `ax`.
+
+        Returns:
+            An array of the axes, one per channel that was drawn.
+        """
+        if channel is None and len(self.channels) > 1:
+            return plot.channels(self, **options)
+        return np.atleast_1d(np.asarray(plot.channel(self, channel, **options), object))
+
+    # -- keeping -------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, for `streamgp.load`.
+
+        What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
+        what the model knows, how it was set up and its `notes`, and no data.
+
+        Args:
+            path: Of the file.
+
+        Raises:
+            FileError: If the folder does not exist, or a part of the model cannot be written.
+        """
+        persistence.write(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The model as bytes, for `streamgp.from_bytes`; equal models give equal bytes.
+
+        Returns:
+            The same bytes that `save` writes.
+
+        Example:
+            >>> import streamgp as sgp
+            >>> model = sgp.ContinualGP({"load": sgp.Gamma(), "failures": sgp.Poisson()})
+            >>> sgp.from_bytes(model.to_bytes()).channels
+            ('load', 'failures')
+        """
+        return persistence.pack(*self._version, self.notes)
+
+
+_TIGHT = (
+    "the budget of inducing points is spent: points are dropped for new ones, and the past is held "
+    "less finely than before. Raise `budget` to keep more of it. (This is said once per model; "
+    "`report.budget_spent` says it at every update.)"
+)
+
+
+def load(path: str | os.PathLike[str]) -> ContinualGP:
+    """The model that `ContinualGP.save` wrote, ready to go on with its stream.
+
+    Nothing in the file is run.
+
+    Args:
+        path: Of the file.
+
+    Returns:
+        The model.
+
+    Raises:
+        FileError: If the file is damaged, not a model's, or of a newer format.
+        OSError: If the file is missing or forbidden.
+
+    Example:
+        >>> import tempfile, numpy as np, streamgp as sgp
+        >>> model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
+        >>> report = model.update(np.arange(5.0), np.zeros(5))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/patient.sgp")
+        ...     again = sgp.load(f"{folder}/patient.sgp")
+        >>> again.observations
+        {'y': 5}
+    """
+    return from_bytes(persistence.read(path))
+
+
+def from_bytes(data: bytes | bytearray | memoryview) -> ContinualGP:
+    """The model that `ContinualGP.to_bytes` gave, ready to go on with its stream.
+
+    Args:
+        data: The bytes.
+
+    Returns:
+        The model.
+
+    Raises:
+        FileError: If the bytes are not those of a model.
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise FileError(
+            problem("bytes", f"a {type(data).__name__}", "Use `streamgp.load` for a path.")
+        )
+    return ContinualGP._of(*persistence.unpack(bytes(data)))

@@ -1,0 +1,227 @@
+"""Specification: the model that the user asked for, before and apart from any data.
+
+It never changes. A further channel makes a new specification.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import paramax
+from jaxtyping import Float, PyTree
+from tinygp.kernels import Kernel
+
+from streamgp import kernels
+from streamgp.errors import ConfigurationError, problem
+from streamgp.likelihoods import Likelihood
+from streamgp.model import initial_scales
+from streamgp.model.multitask import Channel, Generative
+from streamgp.parameters import Parameter, Real, fixed
+
+_MOST_DEFAULT_LATENTS = 3
+
+Latents: TypeAlias = int | Kernel | Sequence[Kernel | tuple[Kernel, int]]
+
+
+def default_latents(channels: Mapping[str, Likelihood]) -> int:
+    """One latent function per latent parameter of the channels, up to a few."""
+    return min(sum(c.latents for c in channels.values()), _MOST_DEFAULT_LATENTS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Specification:
+    """What a model consists of. It is the only source of the channels' order.
+
+    Attributes:
+        channels: The likelihood of each channel, by name.
+        latents: How many latent functions there are, or their kernels; None for the default.
+        mixing: Mixing weights to start from, by channel.
+        seed: Of the random start of the other mixing weights.
+        scale: Where scales come from; see `ContinualGP`.
+        plain: Whether the first channel has weight one and the kernel's variance is learned. That
+            is so for one channel with one latent parameter on one latent function. Otherwise
+            kernels have unit variance and the weights carry the scale. None: found out from the
+            rest.
+    """
+
+    channels: Mapping[str, Likelihood]
+    latents: Latents | None = None
+    mixing: Mapping[str, Parameter] = dataclasses.field(default_factory=dict)
+    seed: int = 0
+    scale: initial_scales.Scale = True
+    plain: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not self.channels:
+            raise ConfigurationError(problem("at least one channel", "none", "Name one."))
+        for name, likelihood in self.channels.items():
+            _check_likelihood(name, likelihood)
+        initial_scales.check(self.scale, self.channels)
+        if self.latents is None:
+            object.__setattr__(self, "latents", default_latents(self.channels))
+        _check_kernels(self._kernels_and_draws)
+        for name, weights in self.mixing.items():
+            self._check_weights(name, weights)
+        if self.plain is None:
+            parameters = sum(likelihood.latents for likelihood in self.channels.values())
+            alone = parameters == 1 and sum(self.draws) == 1 and not self.mixing
+            object.__setattr__(self, "plain", alone)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the channels, in order."""
+        return tuple(self.channels)
+
+    @property
+    def draws(self) -> tuple[int, ...]:
+        """How many latent functions each kernel has."""
+        return tuple(int(draws) for _, draws in self._kernels_and_draws)
+
+    @property
+    def _kernels_and_draws(self) -> list[tuple[Kernel, int]]:
+        latents = self.latents
+        if isinstance(latents, int | np.integer):
+            latents = [kernels.RBF()] * int(latents)
+        elif isinstance(latents, Kernel):
+            latents = [latents]
+        assert isinstance(latents, Sequence)
+        return [entry if isinstance(entry, tuple) else (entry, 1) for entry in latents]
+
+    def with_channel(
+        self, name: str, likelihood: Likelihood, weights: Parameter | None, *, begun: bool
+    ) -> "Specification":
+        """A specification with one more channel.
+
+        Args:
+            name: Of the new channel.
+            likelihood: Of the new channel.
+            weights: Mixing weights (J, Q) to start from, or None.
+            begun: Whether the model has data. If so the first channel stays as it is.
+        """
+        if name in self.channels:
+            raise ConfigurationError(
+                problem("a new channel name", f"{name!r}, which exists", "Choose another name.")
+            )
+        return dataclasses.replace(
+            self,
+            channels={**self.channels, name: likelihood},
+            mixing=self.mixing if weights is None else {**self.mixing, name: weights},
+            plain=self.plain and begun,
+        )
+
+    # -- models --------------------------------------------------------------------------------
+
+    def model(self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]) -> Generative:
+        """The model before any data, with inputs and a plain channel on the scale of the first."""
+        return as_arrays(
+            Generative(
+                kernels=self._started_kernels(x, y),
+                channels=tuple(self._channel(name, np.zeros(0)) for name in self.channels),
+                origin=fixed(initial_scales.of_inputs(self.scale, x)[0]),
+                draws=self.draws,
+            )
+        )
+
+    def prototype(self, width: int) -> Generative:
+        """A model of the structure and the shapes that all models of this specification have."""
+        return self.model(np.zeros((1, width)), np.zeros(0))
+
+    def kernels(
+        self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]
+    ) -> tuple[Kernel, ...]:
+        """Kernels as they start from these inputs and first observations."""
+        return as_arrays(self._started_kernels(x, y))
+
+    def channel(self, name: str, y: np.ndarray) -> Channel:
+        """A channel as it starts from its first observations, perhaps none."""
+        return as_arrays(self._channel(name, y))
+
+    def _started_kernels(
+        self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]
+    ) -> tuple[Kernel, ...]:
+        variance = None
+        if self.plain:
+            name, likelihood = next(iter(self.channels.items()))  # others may have been added since
+            _, _, scale = initial_scales.of_channel(self.scale, name, likelihood, y)
+            variance = float(scale[0] ** 2)
+        _, spread = initial_scales.of_inputs(self.scale, x)
+        return tuple(kernels.start(k, spread, variance) for k, _ in self._kernels_and_draws)
+
+    def _channel(self, name: str, y: np.ndarray) -> Channel:
+        likelihood = self.channels[name]
+        started, offset, scale = initial_scales.of_channel(self.scale, name, likelihood, y)
+        weights: Parameter
+        if self.plain and name == self.names[0]:
+            weights, scale = fixed(np.ones((1, 1))), np.ones(1)
+        elif name in self.mixing:  # given in the units of f
+            given = self.mixing[name]
+            weights = given if isinstance(given, paramax.AbstractUnwrappable) else Real(given)
+            scale = np.ones(likelihood.latents)
+        else:
+            weights = Real(self._random_weights(name, likelihood.latents))
+        return Channel(started, weights, fixed(offset), fixed(scale))
+
+    def _random_weights(self, name: str, count: int) -> Float[np.ndarray, "J Q"]:
+        """Each latent parameter leans on a latent function of its own, and a little on all.
+
+        Channels so start nearly independent, and the data couple them. From weights of equal
+        size the first channel to arrive would tie all latent functions to itself.
+        """
+        latents, index = sum(self.draws), self.names.index(name)
+        before = sum(c.latents for c in list(self.channels.values())[:index])
+        generator = np.random.default_rng([self.seed, index])
+        weights = 0.2 * generator.normal(size=(count, latents))
+        weights[np.arange(count), (before + np.arange(count)) % latents] += 0.8
+        return weights
+
+    def _check_weights(self, name: str, weights: Parameter) -> None:
+        if name not in self.channels:
+            raise ConfigurationError(
+                problem(
+                    f"mixing weights of channels among {list(self.channels)}",
+                    repr(name),
+                    "Check the name.",
+                )
+            )
+        shape = np.shape(paramax.unwrap(weights))
+        wanted = (self.channels[name].latents, sum(self.draws))
+        if shape != wanted:
+            raise ConfigurationError(
+                problem(
+                    f"mixing weights of channel {name!r} of shape {wanted}",
+                    f"shape {shape}",
+                    "Give one row per latent parameter and one column per latent function.",
+                )
+            )
+
+
+def _check_likelihood(name: str, likelihood: Any) -> None:
+    if not isinstance(likelihood, Likelihood):
+        raise ConfigurationError(
+            problem(
+                f"a likelihood for channel {name!r}",
+                repr(likelihood),
+                "Pass an instance, such as `Gaussian()`.",
+            )
+        )
+
+
+def _check_kernels(pairs: Sequence[tuple[Any, int]]) -> None:
+    if not pairs:
+        raise ConfigurationError(problem("at least one latent function", "none", "Add one."))
+    for kernel, _ in pairs:
+        if not isinstance(kernel, Kernel):
+            raise ConfigurationError(
+                problem("kernels for the latents", repr(kernel), "Pass instances: `RBF()`.")
+            )
+
+
+def as_arrays(tree: PyTree) -> PyTree:
+    """The tree with every number as a JAX array of double precision."""
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf, float) if eqx.is_inexact_array_like(leaf) else leaf, tree
+    )

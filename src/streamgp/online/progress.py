@@ -1,0 +1,91 @@
+"""Progress: how far a model has come. Everything that an update changes is in here."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data import Rows
+from streamgp.data.schema import Schema
+from streamgp.inference.learner import State
+from streamgp.online.drift import Watch
+from streamgp.registry import storable
+
+_SAME = 1e-12  # relative: values that differ by no more are one value
+
+
+@storable
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """The state, and the little that is counted beside it.
+
+    `levels` has the only value that a channel has shown so far, None once there were two.
+    """
+
+    seen: Mapping[str, int]  # observations, by channel
+    state: State | None = None
+    updates: int = 0
+    learned_at: int = 0  # observations when hyperparameters were last learned
+    latest: float = -np.inf  # the largest first input
+    levels: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
+    watches: Mapping[str, Watch] = dataclasses.field(default_factory=dict)
+    schema: Schema = dataclasses.field(default_factory=Schema)  # axes and labels of the data
+
+    @property
+    def total(self) -> int:
+        """Observations of all channels."""
+        return sum(self.seen.values())
+
+    def after(self, rows: Rows, state: State, *, updates: int, learned: bool) -> "Progress":
+        """With these rows folded in, in so many updates."""
+        seen = dict(self.seen)
+        for name, own in rows.by_channel():
+            seen[name] += int(np.sum(own))
+        return dataclasses.replace(
+            self,
+            state=state,
+            seen=seen,
+            updates=self.updates + updates,
+            learned_at=sum(seen.values()) if learned else self.learned_at,
+            latest=max(self.latest, float(np.max(rows.x[:, 0]))),
+            levels=self.levels_with(rows),
+        )
+
+    def levels_with(self, rows: Rows) -> dict[str, float | None]:
+        """The levels once these rows have been seen."""
+        levels = dict(self.levels)
+        for name, own in rows.by_channel():
+            y = rows.y[own]
+            level = levels.get(name, float(y[0]))
+            same = level is not None and bool(np.all(np.abs(y - level) <= _SAME * abs(level)))
+            levels[name] = level if same else None
+        return levels
+
+
+class Scores(NamedTuple):
+    """Log predictive densities before learning, by channel, and what they say of the stream."""
+
+    rows: dict[str, Float[np.ndarray, " _"]]
+    surprise: dict[str, float]
+    changed: tuple[str, ...]
+
+
+def watched(
+    progress: Progress, rows: Rows, scores: Float[np.ndarray, " N"], *, one_by_one: bool = False
+) -> tuple[Progress, Scores]:
+    """Let each channel's watch see its scores: their mean, or each by itself."""
+    watches, by_channel, surprise, changed = dict(progress.watches), {}, {}, []
+    for name, rows_of_channel in rows.by_channel():
+        own = scores[rows_of_channel]
+        watch = watches.get(name, Watch())
+        surprises = []
+        for score in own.tolist() if one_by_one else [float(np.mean(own))]:
+            surprises.append(watch.surprise(score))
+            watch, is_change = watch.seen(score)
+            if is_change and name not in changed:
+                changed.append(name)
+        watches[name], by_channel[name], surprise[name] = watch, own, max(surprises)
+    seen = dataclasses.replace(progress, watches=watches)
+    return seen, Scores(by_channel, surprise, tuple(changed))

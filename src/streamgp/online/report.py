@@ -1,0 +1,90 @@
+"""UpdateReport: what an update did, in numbers and in a sentence."""
+
+import dataclasses
+import enum
+from typing import Any
+
+import numpy as np
+
+from streamgp.data.axes import Axis
+from streamgp.model.multitask import Generative
+from streamgp.model.summary import describe
+
+
+class Result(enum.Enum):
+    """How an update ended, as a sentence."""
+
+    LEARNED = "The data and the hyperparameters were learned."
+    KEPT_HYPERPARAMETERS = "The data were learned; the hyperparameters stayed as they were."
+    REFINED = "The hyperparameters were learned from what is carried, without data."
+    NOTHING_OBSERVED = "No value was observed, so the model is as it was."
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclasses.dataclass(frozen=True)
+class UpdateReport:
+    """What one `update` did.
+
+    Attributes:
+        update: The number of updates so far, this one included.
+        result: How the update ended; `str(result)` is a sentence.
+        observations: How many observations came, by channel.
+        log_predictive: The mean log predictive density per point of the batch *before* it was
+            learned (the prequential score), by channel.
+        log_predictive_rows: The same per point.
+        surprise: How far below its usual that score is, in standard deviations, by channel.
+        changed: The channels whose scores have stayed so low that they must have changed.
+        bound: The continual bound of the batch. A stream of single samples has none (NaN).
+        inducing_before: The number of inducing points of each latent function before the update.
+        inducing_after: The same after it.
+        budget_spent: Whether points had to go for want of room, so that the past is held less
+            finely than before. A larger `budget` keeps more of it.
+        e_rounds: How many rounds the E steps took.
+        m_evaluations: How often the M steps evaluated the bound.
+        seconds: The time that the update took.
+        channels: The names of all channels.
+        axes: What each input column is.
+        dropped: What of a frame was left out of a channel, and why, by channel.
+    """
+
+    update: int
+    result: Result
+    observations: dict[str, int]
+    log_predictive: dict[str, float]
+    log_predictive_rows: dict[str, np.ndarray] = dataclasses.field(repr=False)
+    surprise: dict[str, float]
+    changed: tuple[str, ...]
+    bound: float
+    inducing_before: tuple[int, ...]
+    inducing_after: tuple[int, ...]
+    budget_spent: bool
+    e_rounds: int
+    m_evaluations: int
+    seconds: float
+    channels: tuple[str, ...] = dataclasses.field(repr=False)
+    _model: Generative | None = dataclasses.field(repr=False)
+    axes: tuple[Axis, ...] = dataclasses.field(default=(), repr=False)
+    dropped: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Every hyperparameter after the update, by name, in the user's units."""
+        return {} if self._model is None else describe(self._model, self.channels, self.axes)
+
+    def __str__(self) -> str:
+        if self.result is Result.NOTHING_OBSERVED:
+            return f"update {self.update}: {self.result}"
+        scores = ", ".join(f"{name} {value:.3f}" for name, value in self.log_predictive.items())
+        parts = [
+            f"{sum(self.observations.values())} observations",
+            f"log predictive before learning: {scores or 'none'}",
+            f"bound {self.bound:.2f}",
+            f"{'+'.join(map(str, self.inducing_after))} inducing points",
+        ]
+        if self.budget_spent:
+            parts.append("budget spent")
+        if self.changed:
+            parts.append(f"changed: {', '.join(self.changed)}")
+        return f"update {self.update}: {'; '.join(parts)} ({self.seconds * 1e3:.0f} ms)"

@@ -1,0 +1,131 @@
+"""Streaming: one sample at a time, as fast as the samples allow.
+
+Most samples of a stream change neither inducing points nor hyperparameters. Runs of such samples go
+through one scan, once points have been placed for them; an M step and the first sample of a channel
+are ordinary updates. At fixed points the result is that of as many ordinary updates.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from streamgp.numerics.compiling import compiled
+from streamgp.data import Batch, Rows
+from streamgp.inference.learner import Learner, State
+from streamgp.inducing.placement import points_of
+from streamgp.inducing.slots import extends
+from streamgp.online.progress import Progress, Scores, watched
+from streamgp.online.report import Result, UpdateReport
+from streamgp.model.initial_scales import spread_of
+from streamgp.online.batch_update import Updater, Work, check, total
+
+
+@compiled
+def _filter(
+    learner: Learner, state: State, batch: Batch
+) -> tuple[State, Float[Array, " N"], Bool[Array, ""]]:
+    after, scores = learner.filter(state, batch)
+    return after, scores, after.is_finite()
+
+
+_RUN = 1024  # samples that one scan takes
+
+
+@dataclasses.dataclass(frozen=True)
+class Streamer:
+    """An updater that takes samples in order; with `ahead`, points come for several at a time.
+
+    Without `learn` hyperparameters stay as they are.
+    """
+
+    updater: Updater
+    ahead: bool = True
+    learn: bool = True
+
+    def stream(
+        self, progress: Progress, rows: Rows, advance: Callable[[int], None]
+    ) -> tuple[Progress, UpdateReport]:
+        """Fold rows in one by one. `advance` is told how many have just been taken."""
+        begin, now, done, pieces, works = time.perf_counter(), progress, 0, [], [Work()]
+        while done < rows.size:
+            now, run, work = self._run(now, rows.take(slice(done, done + _RUN)))
+            if run.size:
+                now, scores = self._filtered(now, run)
+            else:
+                run = rows.take(slice(done, done + 1))
+                now, report = self.updater.update(now, run, learn=self.learn)
+                scores = Scores(report.log_predictive_rows, report.surprise, report.changed)
+                work = _work_of(report)
+            pieces.append(scores)
+            works.append(work)
+            done += run.size
+            advance(run.size)
+        learned = now.learned_at > progress.learned_at
+        result = Result.LEARNED if learned else Result.KEPT_HYPERPARAMETERS
+        work = total(works)._replace(bound=np.nan)
+        return now, self.updater.report(progress, now, _joined(pieces), work, result, begin)
+
+    def _run(self, progress: Progress, rows: Rows) -> tuple[Progress, Rows, Work]:
+        """The leading rows that only need to be conditioned on, perhaps none, and points for them.
+
+        Where they are not placed ahead, a row that wants a point of its own is left to an update.
+        """
+        rows = self._plain(progress, rows)
+        if not rows.size:
+            return progress, rows, Work()
+        placer, state = self.updater.placer, progress.state
+        assert state is not None
+        settled, work = placer.settled(state, rows.pack()), Work()
+        if not settled[0] and self.ahead and placer.foresees:
+            ready = placer.prepared(state, rows, progress.updates + 1)
+            settled = placer.settled(ready, rows.pack())
+            if settled[0]:
+                work = Work(budget_spent=not extends(points_of(state), points_of(ready)))
+                progress = dataclasses.replace(progress, state=ready)
+        return progress, rows.take(slice(_leading(settled[: rows.size]))), work
+
+    def _plain(self, progress: Progress, rows: Rows) -> Rows:
+        """The leading rows of known channels before the next M step."""
+        none, updater = rows.take(slice(0)), self.updater
+        if progress.state is None or updater.learner.factorised or updater.forgetting.factor < 1:
+            return none
+        if not _has_spread(progress.state):
+            return none
+        introduced = np.asarray([progress.seen[name] > 0 for name in rows.names])
+        rows = rows.take(slice(_leading(introduced[rows.channel])))
+        before = updater.schedule.samples_before_next(progress, rows, learn=self.learn)
+        return rows.take(slice(before))
+
+    def _filtered(self, progress: Progress, run: Rows) -> tuple[Progress, Scores]:
+        assert progress.state is not None
+        after, numbers, finite = _filter(self.updater.learner, progress.state, run.pack())
+        check(finite)
+        now = progress.after(run, after, updates=run.size, learned=False)
+        return watched(now, run, np.asarray(numbers)[: run.size], one_by_one=True)
+
+
+def _work_of(report: UpdateReport) -> Work:
+    """The work that a report counts."""
+    return Work(report.bound, report.e_rounds, report.m_evaluations, report.budget_spent)
+
+
+def _has_spread(state: State) -> bool:
+    return bool(spread_of(np.concatenate(points_of(state))).any())
+
+
+def _leading(flags: Bool[np.ndarray, " N"]) -> int:
+    """How many flags are true before the first that is not."""
+    return len(flags) if flags.all() else int(np.argmin(flags))
+
+
+def _joined(pieces: list[Scores]) -> Scores:
+    """Scores of consecutive rows, put together."""
+    names = dict.fromkeys(name for piece in pieces for name in piece.rows)
+    return Scores(
+        {n: np.concatenate([p.rows[n] for p in pieces if n in p.rows]) for n in names},
+        {n: max(p.surprise[n] for p in pieces if n in p.surprise) for n in names},
+        tuple(dict.fromkeys(name for piece in pieces for name in piece.changed)),
+    )

@@ -1,0 +1,88 @@
+"""Schedule: when hyperparameters are learned. Every rule about that is in this file.
+
+They are learned from a batch when enough observations have come since the last time, unless the
+caller said not to, the data have shown one value only, or the world is changing under a model that
+forgets.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from streamgp.data import Rows
+from streamgp.inference.vem import VEM
+from streamgp.likelihoods import Likelihood
+from streamgp.online.forgetting import Forgetting
+from streamgp.online.progress import Progress
+
+_CALM = 2.0  # surprise up to which hyperparameters are learned from a world that fades
+_GROWTH = 1.5  # of a large batch between two M steps
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """The rules of one model.
+
+    Attributes:
+        rule: How hyperparameters are learned, or None if never.
+        forgetting: How the past fades.
+        channels: The likelihood of each channel, by name.
+    """
+
+    rule: VEM | None
+    forgetting: Forgetting
+    channels: Mapping[str, Likelihood]
+
+    def is_due(
+        self, progress: Progress, rows: Rows, surprise: Callable[[], float], *, learn: bool
+    ) -> bool:
+        """Whether an update with these rows learns hyperparameters.
+
+        Args:
+            progress: How far the model has come before the rows.
+            rows: The new observations.
+            surprise: Tells how unusual the rows are. It is called only where that matters.
+            learn: Whether the caller allows it.
+        """
+        if not learn or self.rule is None or self._is_flat(progress, rows):
+            return False
+        if progress.total + rows.size < progress.learned_at + self._pause(progress):
+            return False
+        return self._is_steady(progress) or surprise() < _CALM
+
+    def samples_before_next(self, progress: Progress, rows: Rows, *, learn: bool) -> int:
+        """How many of these samples, taken one by one, come before one that learns."""
+        if not learn or self.rule is None or (rows.size and self._is_flat(progress, rows)):
+            return rows.size
+        return max(progress.learned_at + self._pause(progress) - progress.total, 1) - 1
+
+    def is_due_in_parts(self, seen: int, learned_at: int) -> bool:
+        """Whether a part of a large batch learns, the last having done so after so many rows.
+
+        Parts learn from ever larger pieces of the batch, so that the number of M steps grows with
+        its logarithm.
+        """
+        return seen >= _GROWTH * learned_at
+
+    def _pause(self, progress: Progress) -> int:
+        """Observations between two M steps: `every`, and fewer while there are few."""
+        assert self.rule is not None
+        return max(min(self.rule.every, progress.learned_at // 2), 1)
+
+    def _is_flat(self, progress: Progress, rows: Rows) -> bool:
+        """Whether every channel, these rows included, has shown one value only, of a continuum.
+
+        The density of such data has no bound: an M step would run off to no noise and an endless
+        lengthscale, from where the first other value finds no way back.
+        """
+        return all(
+            level is not None and not self.channels[name].support.is_discrete
+            for name, level in progress.levels_with(rows).items()
+        )
+
+    def _is_steady(self, progress: Progress) -> bool:
+        """Whether nothing fades, or there is no record yet of what is usual.
+
+        While a fading past contradicts the present, an M step would call the difference noise, and
+        new data would count for little against old data that came when noise was small.
+        """
+        return self.forgetting.factor == 1.0 or not progress.watches

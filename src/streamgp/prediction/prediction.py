@@ -1,0 +1,288 @@
+"""Prediction: what the model says of one channel at some inputs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy import special
+
+from streamgp.data import by_chunks
+from streamgp.data.columns import Column, Label
+from streamgp.data.frames import make_frame
+from streamgp.data.labels import all_classes
+from streamgp.data.observations import numbered, observed
+from streamgp.data.schema import Inputs
+from streamgp.errors import DataError, problem
+from streamgp.likelihoods import Gaussian, Likelihood
+from streamgp.likelihoods.quadrature import root
+from streamgp.numerics.precision import double_precision
+from streamgp.prediction.quantiles import moments, quantiles
+
+_ROWS = 1024  # that are computed together: bounds the memory of quadrature
+
+Draw = Callable[[Array, int], Float[Array, "S N J"]]  # from a key and a count
+
+
+class Prediction:
+    """The predictive distribution of y at N inputs, with the latent parameters behind it.
+
+    Everything is in the units of the data. `mean` and `variance` are those of a new observation,
+    noise included; `latent_mean` and `latent_variance` those of the function f alone. For a
+    channel with classes, `mean` and `variance` have a column a class (they are the indicators').
+    """
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+        *,
+        inputs: Inputs | None = None,
+        labels: tuple[Label, ...] = (),
+        draw: Draw | None = None,
+    ):
+        self.likelihood = likelihood
+        self._mean = mean
+        self._covariance = covariance
+        self._inputs = inputs
+        self._labels = labels
+        self._draw = draw
+
+    def __len__(self) -> int:
+        return len(self._mean)
+
+    def __repr__(self) -> str:
+        return f"Prediction({type(self.likelihood).__name__}, {len(self)} inputs)"
+
+    @property
+    def x(self) -> np.ndarray | None:
+        """The inputs as they were given, times as times: (N,), or (N, P)."""
+        return None if self._inputs is None else self._inputs.values
+
+    # -- moments -------------------------------------------------------------------------------
+
+    @property
+    def latent_mean(self) -> np.ndarray:
+        """E[f]: (N,), or (N, J) where the channel has several latent parameters."""
+        return self._mean[:, 0] if self.likelihood.latents == 1 else self._mean
+
+    @property
+    def latent_variance(self) -> np.ndarray:
+        """Var[f]: (N,), or (N, J)."""
+        variances = np.diagonal(self._covariance, axis1=-2, axis2=-1)
+        return variances[:, 0] if self.likelihood.latents == 1 else variances
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self._moments()[0]
+
+    @property
+    def variance(self) -> np.ndarray:
+        return self._moments()[1]
+
+    @property
+    def std(self) -> np.ndarray:
+        return np.sqrt(self.variance)
+
+    @double_precision
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._by_row(moments)
+
+    def _by_row(self, function: Callable[..., Any], *more: np.ndarray) -> Any:
+        """`function(likelihood, mean, covariance, …)` of all rows, compiled once a bucket."""
+        return by_chunks(
+            lambda *rows: function(self.likelihood, *map(jnp.asarray, rows)),
+            self._mean,
+            self._covariance,
+            *more,
+            most=_ROWS,
+        )
+
+    # -- classes -------------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The classes, by label where the data had labels; in the order of their numbers."""
+        count = self.likelihood.classes
+        if not count:
+            raise DataError(
+                problem(
+                    "a channel with classes (Bernoulli, Categorical, Ordinal)",
+                    type(self.likelihood).__name__,
+                    "Use `mean`, `interval` or `quantile` for this channel.",
+                )
+            )
+        return all_classes(self._labels, count)
+
+    @property
+    def probabilities(self) -> Float[np.ndarray, "N K"]:
+        """The probability of each of the `classes`, for channels that have them."""
+        count, mean = len(self.classes), self.mean
+        return mean if mean.shape[1:] == (count,) else np.stack([1 - mean, mean], axis=-1)
+
+    @property
+    def label(self) -> np.ndarray:
+        """The most probable class at each input, by label."""
+        return self._named(np.argmax(self.probabilities, axis=-1))
+
+    def _named(self, numbers: np.ndarray) -> np.ndarray:
+        """Class numbers as labels, of the type that the labels have together."""
+        classes = self.classes
+        kinds = {type(label) for label in classes}
+        return np.asarray(classes, None if len(kinds) == 1 else object)[numbers.astype(int)]
+
+    # -- the whole distribution ----------------------------------------------------------------
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """The central interval that holds a new observation with that probability."""
+        _check_probability(level)
+        lower, upper = self._quantiles((1 - level) / 2, (1 + level) / 2)
+        return lower, upper
+
+    def quantile(self, level: float) -> Float[np.ndarray, " N"]:
+        """The value below which a new observation falls with that probability.
+
+        Of a channel with ordered classes, the number of a class.
+        """
+        _check_probability(level)
+        return self._quantiles(level)[0]
+
+    @double_precision
+    def _quantiles(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
+        self._check_ordered()
+        if isinstance(self.likelihood, Gaussian):
+            mean, variance = self._moments()
+            return [mean + np.sqrt(variance) * special.ndtri(level) for level in levels]
+        rows = np.repeat(np.asarray(levels, float), len(self))
+        mean = np.tile(self._mean, (len(levels), 1))
+        covariance = np.tile(self._covariance, (len(levels), 1, 1))
+        return np.split(quantiles(self.likelihood, mean, covariance, rows), len(levels))
+
+    @double_precision
+    def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
+        """log p(y) of one observation an input, or of the same at all; labels where it has them."""
+        return self._by_row(_log_density, self.values(y))
+
+    @double_precision
+    def cdf(self, y: Any) -> Float[np.ndarray, " N"]:
+        """P(Y ≤ y) of a new observation, for one y an input or the same at all."""
+        self._check_ordered()
+        return self._by_row(_cdf, self.values(y))
+
+    def _check_ordered(self) -> None:
+        if not self.likelihood.ordered:
+            raise DataError(
+                problem(
+                    "a channel whose values are ordered",
+                    type(self.likelihood).__name__,
+                    "Use `probabilities` for this channel.",
+                )
+            )
+
+    def values(self, y: Any) -> Float[np.ndarray, " N"]:
+        """One observation an input, checked, as a number."""
+        what = "observations of the prediction"
+        if np.ndim(y) == 0:
+            y = np.full(len(self), y, object if isinstance(y, str) else None)
+        column = observed(y, len(self), what)
+        known = self._labels or (() if column.kind == "number" else None)
+        values, labels = numbered(column, self.likelihood, known, what)
+        invalid = ~self.likelihood.valid(values) | (values >= (len(labels) or np.inf))
+        if invalid.any():
+            raise DataError(
+                problem(
+                    f"values in the support of {type(self.likelihood).__name__}",
+                    f"{values[invalid][0]!r} ({invalid.sum()} such)",
+                    "Leave those out.",
+                )
+            )
+        return values
+
+    @double_precision
+    def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
+        """Draws of a new observation at each input.
+
+        Args:
+            count: How many draws.
+            seed: Of the random numbers.
+            joint: Whether each draw is of one function over all inputs, with noise of its own at
+                each, instead of independent between inputs.
+
+        Returns:
+            An array (count, N); of labels where the channel has them.
+
+        Raises:
+            DataError: If `joint` and there are too many inputs.
+        """
+        check_count(count)
+        key_f, key_y = jax.random.split(jax.random.key(seed))
+        if joint and self._draw is None:
+            raise DataError(
+                problem("a prediction made by a model", "one without", "Use `joint=False`.")
+            )
+        if not joint:
+            return self.observed(self._f(key_f, count), key_y)
+        return self.observed(self._draw(key_f, count)[..., : self.likelihood.latents], key_y)
+
+    def _f(self, key: Array, count: int) -> Float[Array, "S N J"]:
+        mean = jnp.asarray(self._mean)
+        noise = jax.random.normal(key, (count, *mean.shape))
+        return mean + jnp.einsum("njk,snk->snj", root(jnp.asarray(self._covariance)), noise)
+
+    def observed(self, f: Float[Array, "S N J"], key: Array) -> np.ndarray:
+        """A draw of an observation for each draw of the latent parameters."""
+        values = np.asarray(self.likelihood.distribution(f).sample(key))
+        return self._named(values) if self._labels else values
+
+    # -- frames --------------------------------------------------------------------------------
+
+    def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
+        """A row an input: the inputs, and mean, std, lower and upper.
+
+        For a channel with classes, the probability of each and the most probable label.
+        """
+        inputs = self.input_columns()
+        return make_frame({**inputs, **self.columns(level, taken=tuple(inputs))}, backend)
+
+    def input_columns(self) -> dict[str, Column]:
+        """The inputs by name."""
+        if self._inputs is None:
+            return {}
+        return dict(zip(self._inputs.names, self._inputs.columns, strict=True))
+
+    def columns(self, level: float, taken: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+        """What is predicted, by name."""
+        if self.likelihood.classes:
+            names = [str(label) for label in self.classes]
+            if {*names} & {*taken, "label"}:
+                names = [f"P({name})" for name in names]
+            return {**dict(zip(names, self.probabilities.T, strict=True)), "label": self.label}
+        lower, upper = self.interval(level)
+        return {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}
+
+
+def _each(name: str) -> Callable:
+    """A method of likelihoods, for one observation a row."""
+
+    def each(likelihood: Likelihood, mean: Array, covariance: Array, y: Array) -> Array:
+        method = jax.vmap(getattr(type(likelihood), name), (None, 0, 0, 0))
+        return method(likelihood, y, mean, covariance)
+
+    return eqx.filter_jit(each)
+
+
+_log_density, _cdf = _each("log_predictive"), _each("predictive_cdf")
+
+
+def check_count(count: int) -> None:
+    if not (isinstance(count, int | np.integer) and count >= 1):
+        raise DataError(problem("a count of at least 1", repr(count), "Ask for one draw."))
+
+
+def _check_probability(level: float) -> None:
+    if not (isinstance(level, int | float | np.floating) and 0 < level < 1):
+        raise DataError(problem("a probability between 0 and 1", repr(level), "Use 0.95 for 95%."))
