@@ -2,14 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench checks clean
+.PHONY: setup demo test lint wheel bench clean
 
 setup: .venv/ready
 
-.venv/ready: pyproject.toml
+.venv/ready: pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --editable '.[dev]' --editable lab
 	touch $@
 
 demo: setup
@@ -24,14 +24,16 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: setup
-	$(BIN)/streamgp bench all
+# Builds the wheel, installs it without extras into an empty environment, runs the quick start there.
+wheel: setup
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/pip install --quiet build/wheel/*.whl
+	build/wheel/venv/bin/python tests/quick_start.py README.md
 
-checks: setup
-	$(BIN)/python -m streamgp_lab.checks.carry
-	$(BIN)/python -m streamgp_lab.checks.pruning
-	$(BIN)/python -m streamgp_lab.checks.coverage
-	$(BIN)/python -m streamgp_lab.checks.river_stream
+bench: setup
+	$(BIN)/streamgp-lab bench all
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -1,7 +1,6 @@
 """Continual multi-task Gaussian processes."""
 
 from streamgp import plot
-from streamgp.numerics.compiling import use_compilation_cache
 from streamgp.errors import (
     BudgetWarning,
     ConfigurationError,
@@ -10,9 +9,11 @@ from streamgp.errors import (
     NumericalError,
     StreamGPError,
 )
-from streamgp.online.forgetting import Forgetting
+from streamgp.gp import ContinualGP, from_bytes, load
 from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
 from streamgp.inference.carry import Marginals, Projection
+from streamgp.inference.learner import Learner, State
+from streamgp.inference.vem import VEM
 from streamgp.kernels import (
     RBF,
     Linear,
@@ -22,8 +23,6 @@ from streamgp.kernels import (
     Periodic,
     RationalQuadratic,
 )
-from streamgp.inference.learner import Learner, State
-from streamgp.inference.vem import VEM
 from streamgp.likelihoods import (
     Bernoulli,
     Beta,
@@ -40,11 +39,12 @@ from streamgp.likelihoods import (
     Poisson,
     StudentT,
 )
-from streamgp.gp import ContinualGP, from_bytes, load
-from streamgp.parameters import fixed
-from streamgp.prediction.predictor import Predictions
-from streamgp.prediction.prediction import Prediction
+from streamgp.numerics.compiling import use_compilation_cache
+from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
+from streamgp.parameters import fixed
+from streamgp.prediction.prediction import Prediction
+from streamgp.prediction.predictor import Predictions
 from streamgp.registry import register
 from streamgp.version import __version__ as __version__
 

@@ -6,13 +6,13 @@ from typing import Literal
 from tinygp.kernels import Kernel
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.online.forgetting import Forgetting
-from streamgp.inducing import Adaptive
-from streamgp.kernels import RBF
-from streamgp.inference.learner import VEM
-from streamgp.likelihoods import Likelihood
 from streamgp.gp import ContinualGP
+from streamgp.inducing import Adaptive
+from streamgp.inference.learner import VEM
+from streamgp.kernels import RBF
+from streamgp.likelihoods import Likelihood
 from streamgp.model.specification import default_latents
+from streamgp.online.forgetting import Forgetting
 
 Learning = VEM | Literal["vem"] | None
 

@@ -18,7 +18,6 @@ from paramax import NonTrainable
 from streamgp.errors import ConfigurationError, problem
 from streamgp.registry import register_foreign, storable
 
-
 register_foreign("paramax", NonTrainable)
 
 

@@ -5,11 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from streamgp.model.multitask import Channel, Generative
 from streamgp.inference.conditioning import Inducing
-from streamgp.kernels import RBF
 from streamgp.inference.learner import Learner
+from streamgp.kernels import RBF
 from streamgp.likelihoods import Gaussian
+from streamgp.model.multitask import Channel, Generative
 from streamgp.parameters import Positive, Real, fixed
 
 

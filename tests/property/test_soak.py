@@ -1,6 +1,7 @@
 """The soak, shortened. `python -m streamgp_lab.checks.soak --updates 100000` is the whole of it."""
 
 import numpy as np
+
 from streamgp_lab.checks import soak
 
 

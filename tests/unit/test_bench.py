@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from streamgp.cli import bench
+from streamgp.errors import ConfigurationError
+from streamgp_lab.experiments import banana, solar
 from streamgp_lab.races import contender as contender_module
 from streamgp_lab.races import environments, report, worker
 from streamgp_lab.races.catalogue import COMPARISONS, growth_claims, start_claims
@@ -19,9 +22,6 @@ from streamgp_lab.races.problem import Problem, joined, of_experiment, rows, sco
 from streamgp_lab.races.race import Result, race
 from streamgp_lab.races.start import Start
 from streamgp_lab.races.tables import race_table, ratios, spread
-from streamgp.cli import bench
-from streamgp.errors import ConfigurationError
-from streamgp_lab.experiments import banana, solar
 
 
 @pytest.fixture

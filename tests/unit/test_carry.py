@@ -5,8 +5,8 @@ import paramax
 import pytest
 from tests._reference import build, dense
 
-from streamgp.inducing import slots
 from streamgp.data import pack
+from streamgp.inducing import slots
 from streamgp.inference.carry import Marginals, Projection, rewhitened
 from streamgp.inference.conditioning import condition, factorise
 from streamgp.inference.learner import Learner

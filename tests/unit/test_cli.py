@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from streamgp_lab.checks import kills
 
 import streamgp as sgp
 from streamgp.cli import config, main, run, tables
+from streamgp_lab.checks import kills
 
 CONFIG = """
 [channels]

@@ -12,8 +12,8 @@ from tests._reference import build
 from streamgp.data import pack
 from streamgp.inference.conditioning import condition, factorise, features, marginals
 from streamgp.inference.e_step import e_step, fit_rows, natural_step
-from streamgp.inference.sites import RowSites, aggregate, empty
 from streamgp.inference.learner import Learner
+from streamgp.inference.sites import RowSites, aggregate, empty
 from streamgp.likelihoods import Bernoulli, Categorical, Poisson
 
 Z = np.linspace(-3, 3, 8)

@@ -262,7 +262,9 @@ def test_a_class_that_has_changed_cannot_be_loaded(monkeypatch):
 
     things = {**sgp.registry._things, "Waiting": Changed}
     monkeypatch.setattr(sgp.registry, "_things", things)
-    assert sgp.from_bytes(data)._specification.channels["y"].more is None  # a field that has a default
+    assert (
+        sgp.from_bytes(data)._specification.channels["y"].more is None
+    )  # a field that has a default
 
     class Fewer(sgp.Gaussian):
         pass

@@ -45,7 +45,7 @@ def test_samples_one_by_one_are_the_same_as_updates():
 
 def rows(y, channel=0):
     y = np.asarray(y, float)
-    return Rows(np.zeros((len(y), 1)), y, np.full(len(y), channel))
+    return Rows(np.zeros((len(y), 1)), y, np.full(len(y), channel), ("0", "1"))
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp.online import batch_update
 from streamgp.data import pack, row_bucket
 from streamgp.inference.learner import Learner
+from streamgp.online import batch_update
 from streamgp.online.batch_update import Updater
 
 X = np.linspace(0, 6, 40)

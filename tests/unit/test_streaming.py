@@ -6,9 +6,11 @@ import pytest
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp.online import sample_stream
-from streamgp.data import join, pack
+from streamgp.data import Rows, join, pack
 from streamgp.inference.learner import VEM, Learner
+from streamgp.online import sample_stream
+from streamgp.online.progress import Progress
+from streamgp.online.schedule import Schedule
 
 X = np.linspace(0, 12, 90)
 NOISE = np.random.default_rng(0).normal(size=90)

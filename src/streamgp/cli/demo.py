@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import streamgp as sgp
-from streamgp_lab.experiments import airport
+from streamgp.cli import airport
 from streamgp.online.report import UpdateReport
 
 _OLDEST = float(airport.FIRST_REPORT)  # days: what every channel reported first

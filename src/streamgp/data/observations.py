@@ -37,7 +37,13 @@ def numbered(
 ) -> tuple[Float[np.ndarray, " N"], tuple]:
     """Observations as numbers, NaN where missing; and the channel's labels, if it has classes."""
     if likelihood.classes:
-        return encode(column, known, likelihood.classes, what, ordered=likelihood.ordered and likelihood.classes > 2)
+        return encode(
+            column,
+            known,
+            likelihood.classes,
+            what,
+            ordered=likelihood.ordered and likelihood.classes > 2,
+        )
     if column.kind != "number":
         raise DataError(problem(f"{what} as numbers", column.describe(), "Convert them first."))
     return column.values, ()

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from tinygp.kernels import Kernel
 
-from streamgp.numerics.compiling import compiled
 from streamgp.data import inducing_bucket, row_bucket
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.strategy import AbstractStrategy, View
+from streamgp.numerics.compiling import compiled
 from streamgp.numerics.linalg import NUGGET, cholesky, gram, solve_lower
 from streamgp.registry import storable
 

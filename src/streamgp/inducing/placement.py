@@ -8,13 +8,13 @@ import paramax
 from jaxtyping import Array, Bool, Float, Int
 from tinygp.kernels import Kernel
 
-from streamgp.numerics.compiling import compiled
 from streamgp.data import Batch, Rows
-from streamgp.model.multitask import Generative
 from streamgp.inducing.slots import extended, extends, inducing
 from streamgp.inducing.strategy import AbstractStrategy, View, place
-from streamgp.inference.pruning import prune
 from streamgp.inference.learner import Learner, State
+from streamgp.inference.pruning import prune
+from streamgp.model.multitask import Generative
+from streamgp.numerics.compiling import compiled
 
 _move = compiled(Learner.move)
 

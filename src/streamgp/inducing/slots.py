@@ -48,5 +48,3 @@ def extended(state: State, new: Inducing) -> State:
 def _widen(array: jnp.ndarray, size: int, axes: tuple[int, ...]) -> jnp.ndarray:
     widths = [(0, size - n) if axis in axes else (0, 0) for axis, n in enumerate(array.shape)]
     return jnp.pad(array, widths)
-
-

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Marginals, Posterior
 from streamgp.inference.sites import RowSites
+from streamgp.model.multitask import Generative
 
 
 def expected_log_density(model: Generative, batch: Batch, marginals: Marginals) -> Float[Array, ""]:

@@ -18,9 +18,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Inducing, condition, factorise
 from streamgp.inference.sites import Site, as_blocks
+from streamgp.model.multitask import Generative
 from streamgp.numerics.linalg import cross_gram, eigh, solve_lower, symmetric
 from streamgp.registry import storable
 

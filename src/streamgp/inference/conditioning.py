@@ -8,10 +8,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from streamgp.model.multitask import Generative
 from streamgp.inference.sites import Site
-from streamgp.numerics.linalg import cholesky, cholesky_of_identity_plus, gram, solve_lower
 from streamgp.model.mixing import Features, mix
+from streamgp.model.multitask import Generative
+from streamgp.numerics.linalg import cholesky, cholesky_of_identity_plus, gram, solve_lower
 from streamgp.registry import storable
 
 

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
 from streamgp.inference.bounds import site_bound
 from streamgp.inference.conditioning import Marginals, Posterior, condition, marginals
 from streamgp.inference.sites import RowSites, Site, aggregate
-from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 from streamgp.model.mixing import Features
+from streamgp.model.multitask import Generative
+from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
 _SMALLEST_SHARE = 8.0**-8
 _ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal

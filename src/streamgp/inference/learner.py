@@ -15,7 +15,6 @@ import paramax
 from jaxtyping import Array, Bool, Float, Int
 
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
 from streamgp.inference import memory
 from streamgp.inference.carry import Carry, Projection
 from streamgp.inference.conditioning import (
@@ -27,11 +26,12 @@ from streamgp.inference.conditioning import (
     joint,
     marginals,
 )
-from streamgp.inference.sequential import filter_rows
-from streamgp.inference.vem import VEM, Episode, Options, counted, remember_channels
 from streamgp.inference.refinement import refine_points
+from streamgp.inference.sequential import filter_rows
 from streamgp.inference.sites import empty
 from streamgp.inference.state import Info, State
+from streamgp.inference.vem import VEM, Episode, Options, counted, remember_channels
+from streamgp.model.multitask import Generative
 from streamgp.registry import storable
 
 __all__ = ["VEM", "Info", "Learner", "State"]

@@ -20,10 +20,10 @@ from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Float, PyTree
 
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.likelihoods import Likelihood
+from streamgp.model.multitask import Generative
 from streamgp.numerics.linalg import eigh, positive_part, symmetric
 from streamgp.parameters import split
 from streamgp.registry import storable

@@ -17,11 +17,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import condition
 from streamgp.inference.memory import Memory
 from streamgp.inference.sites import Site
 from streamgp.model.mixing import Features
+from streamgp.model.multitask import Generative
 from streamgp.parameters import split
 
 

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from jax.scipy.linalg import block_diag
 from jaxtyping import Array, Bool, Float, Int
 
-from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Inducing, condition, factorise
 from streamgp.inference.sites import Site
+from streamgp.model.multitask import Generative
 from streamgp.numerics.linalg import solve_lower
 
 

@@ -9,11 +9,11 @@ import paramax
 from jaxtyping import Array, Bool, Float
 
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Inducing, factorise
-from streamgp.inference.vem import Episode, Options
 from streamgp.inference.m_step import maximise
 from streamgp.inference.state import State
+from streamgp.inference.vem import Episode, Options
+from streamgp.model.multitask import Generative
 
 
 def refine_points(

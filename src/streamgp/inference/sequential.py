@@ -15,13 +15,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Inducing, Marginals, condition, project
 from streamgp.inference.e_step import e_step, exact_sites, first_sites, no_sites
 from streamgp.inference.sites import RowSites, Site, aggregate, empty
 from streamgp.likelihoods.quadrature import root
-from streamgp.numerics.linalg import cholesky, cholesky_of_identity_plus, solve_lower
 from streamgp.model.mixing import Features, mix
+from streamgp.model.multitask import Generative
+from streamgp.numerics.linalg import cholesky, cholesky_of_identity_plus, solve_lower
 
 
 class Filtered(NamedTuple):

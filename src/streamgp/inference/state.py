@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from streamgp.model.multitask import Generative
 from streamgp.inference.conditioning import Inducing
 from streamgp.inference.memory import Memory
 from streamgp.inference.sites import Site
+from streamgp.model.multitask import Generative
 from streamgp.registry import storable
 
 

@@ -12,7 +12,6 @@ import paramax
 from jaxtyping import Array, Float, Int, PyTree
 
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
 from streamgp.inference import memory, noise
 from streamgp.inference.bounds import expected_log_density
 from streamgp.inference.carry import rewhitened
@@ -25,12 +24,13 @@ from streamgp.inference.conditioning import (
     project,
 )
 from streamgp.inference.e_step import Fit, blank_fit, e_step, exact_sites, first_sites, fit_rows
-from streamgp.inference.memory import Memory
 from streamgp.inference.m_step import FLAT, maximise
+from streamgp.inference.memory import Memory
 from streamgp.inference.sites import RowSites, Site, as_blocks
 from streamgp.inference.state import State
-from streamgp.numerics.linalg import solve_lower
 from streamgp.model.mixing import Features
+from streamgp.model.multitask import Generative
+from streamgp.numerics.linalg import solve_lower
 from streamgp.parameters import log_prior, split
 from streamgp.registry import storable
 

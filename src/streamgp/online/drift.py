@@ -8,6 +8,7 @@ excess of what is usual adds up, and anything else lets it decay.
 
 import math
 from typing import NamedTuple
+
 from streamgp.registry import storable
 
 _WARM_UP = 8  # scores before a spread is trusted

@@ -31,9 +31,7 @@ def begin(
     return learner.init(model, inducing(no_points))
 
 
-def introduce(
-    specification: Specification, state: State, first: Mapping[str, np.ndarray]
-) -> State:
+def introduce(specification: Specification, state: State, first: Mapping[str, np.ndarray]) -> State:
     """Channels take their scale from their first data. No site depends on it yet."""
     channels = tuple(
         specification.channel(name, first[name]) if name in first else channel
@@ -62,9 +60,7 @@ def add_channel(specification: Specification, state: State) -> State:
         own = noise.expanded(plain, state.site, state.count, state.energy)
         remembered += memory.joined(memory.blank(state.model.kernels), own)
     channel = specification.channel(specification.names[-1], np.zeros(0))
-    model = eqx.tree_at(
-        lambda m: m.channels, state.model, (*state.model.channels, channel)
-    )
+    model = eqx.tree_at(lambda m: m.channels, state.model, (*state.model.channels, channel))
     more = memory.as_vector(model).size - len(remembered.gradient)
     widened = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, more)), remembered)
     return state.replace(model=model, memory=widened)

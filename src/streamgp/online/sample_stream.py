@@ -12,15 +12,15 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from streamgp.numerics.compiling import compiled
 from streamgp.data import Batch, Rows
-from streamgp.inference.learner import Learner, State
 from streamgp.inducing.placement import points_of
 from streamgp.inducing.slots import extends
+from streamgp.inference.learner import Learner, State
+from streamgp.model.initial_scales import spread_of
+from streamgp.numerics.compiling import compiled
+from streamgp.online.batch_update import Updater, Work, check, total
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
-from streamgp.model.initial_scales import spread_of
-from streamgp.online.batch_update import Updater, Work, check, total
 
 
 @compiled

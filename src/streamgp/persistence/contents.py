@@ -13,17 +13,17 @@ import numpy as np
 from streamgp.data import inducing_bucket
 from streamgp.data.axes import Axis
 from streamgp.errors import FileError, problem
-from streamgp.persistence.container import Document, Tensors, seal, unseal
-from streamgp.persistence.values import Source, decode, encode
-from streamgp.online.forgetting import Forgetting
-from streamgp.model.multitask import Generative
 from streamgp.inducing import Fixed, as_given, as_strategy
+from streamgp.inducing.placement import Placer
 from streamgp.inference import memory
 from streamgp.inference.learner import Learner, State
-from streamgp.inducing.placement import Placer
-from streamgp.online.progress import Progress
+from streamgp.model.multitask import Generative
 from streamgp.model.specification import Specification
 from streamgp.online.batch_update import Updater
+from streamgp.online.forgetting import Forgetting
+from streamgp.online.progress import Progress
+from streamgp.persistence.container import Document, Tensors, seal, unseal
+from streamgp.persistence.values import Source, decode, encode
 
 
 def pack(updater: Updater, progress: Progress, notes: dict[str, Any]) -> bytes:
@@ -171,7 +171,9 @@ class _Recipe:
 
     @classmethod
     def of(cls, setup: Specification, width: int) -> "_Recipe":
-        leaves, structure = jax.tree.flatten((dict(setup.channels), setup.latents, dict(setup.mixing)))
+        leaves, structure = jax.tree.flatten(
+            (dict(setup.channels), setup.latents, dict(setup.mixing))
+        )
         numbers = tuple((np.shape(leaf), np.asarray(leaf).tobytes()) for leaf in leaves)
         return cls((structure, numbers, tuple(setup.channels), setup.plain), setup, width)
 

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from streamgp.errors import FileError, problem
 from streamgp import registry
+from streamgp.errors import FileError, problem
 from streamgp.persistence.annotations import misfit
 
 Tensors = dict[str, np.ndarray]

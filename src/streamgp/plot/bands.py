@@ -10,8 +10,8 @@ from numpyro.distributions import constraints
 from scipy.special import ndtri
 
 from streamgp.errors import DataError, problem
-from streamgp.plot import style
 from streamgp.numerics.precision import double_precision
+from streamgp.plot import style
 from streamgp.prediction.prediction import Prediction
 
 # Where an observation's dot is drawn: its height, from its input and its value.

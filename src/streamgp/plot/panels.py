@@ -6,9 +6,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from streamgp.data.axes import Axis
+from streamgp.data.schema import read_inputs
 from streamgp.errors import DataError, problem
 from streamgp.plot import bands, maps, marks, style
-from streamgp.data.schema import read_inputs
 
 _ALONG, _ACROSS = 400, 80  # points of a line; of each side of a map
 

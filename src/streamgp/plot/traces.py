@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from streamgp.errors import DataError, problem
-from streamgp.plot import style
 from streamgp.online.report import UpdateReport
+from streamgp.plot import style
 
 
 def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = None) -> Any:

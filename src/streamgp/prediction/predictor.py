@@ -10,12 +10,12 @@ import numpy as np
 import paramax
 from jaxtyping import Array, Float, Int
 
-from streamgp.numerics.compiling import compiled
 from streamgp.data import by_chunks, row_bucket
-from streamgp.data.schema import Inputs, Schema, read_inputs
 from streamgp.data.frames import make_frame
+from streamgp.data.schema import Inputs, Schema, read_inputs
 from streamgp.errors import DataError, problem
 from streamgp.inference.learner import Learner, State
+from streamgp.numerics.compiling import compiled
 from streamgp.numerics.linalg import square_root
 from streamgp.numerics.precision import double_precision
 from streamgp.prediction.prediction import Draw, Prediction, check_count

@@ -12,9 +12,9 @@ from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning, build
 from streamgp.errors import DataError, problem
-from streamgp.online.forgetting import Forgetting
-from streamgp.likelihoods import Likelihood
 from streamgp.gp import ContinualGP
+from streamgp.likelihoods import Likelihood
+from streamgp.online.forgetting import Forgetting
 
 Sample = Mapping[Hashable, Any]
 

@@ -8,8 +8,8 @@ from river import base
 from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning
-from streamgp.online.forgetting import Forgetting
 from streamgp.likelihoods import Bernoulli
+from streamgp.online.forgetting import Forgetting
 from streamgp.river.base import Estimator, Sample
 from streamgp.river.stream import Stream
 

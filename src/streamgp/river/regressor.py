@@ -7,8 +7,8 @@ from river import base, proba
 from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning
-from streamgp.online.forgetting import Forgetting
 from streamgp.likelihoods import Gaussian, Likelihood
+from streamgp.online.forgetting import Forgetting
 from streamgp.river.base import Estimator, Sample
 from streamgp.river.stream import Stream
 

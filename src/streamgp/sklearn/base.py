@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning, build
-from streamgp.online.forgetting import Forgetting
-from streamgp.likelihoods import Likelihood
 from streamgp.gp import ContinualGP
+from streamgp.likelihoods import Likelihood
+from streamgp.online.forgetting import Forgetting
 
 
 class Estimator(BaseEstimator):

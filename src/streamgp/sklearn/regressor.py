@@ -12,12 +12,12 @@ from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning
 from streamgp.errors import ConfigurationError, DataError, problem
-from streamgp.online.forgetting import Forgetting
-from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, StudentT
 from streamgp.gp import ContinualGP
+from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, StudentT
 from streamgp.numerics.precision import double_precision
-from streamgp.prediction.predictor import predict_joint
+from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
+from streamgp.prediction.predictor import predict_joint
 from streamgp.sklearn.base import Estimator
 
 _AROUND_F = (Gaussian, HeteroscedasticGaussian, StudentT)  # E[y | f] is the first parameter

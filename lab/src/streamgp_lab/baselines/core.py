@@ -12,12 +12,12 @@ from tinygp.kernels import Kernel
 from streamgp.data import by_chunks
 from streamgp.data.batch import Rows, join
 from streamgp.errors import DataError, problem
-from streamgp.model.multitask import Generative
 from streamgp.inference.learner import Learner
 from streamgp.likelihoods import Likelihood
-from streamgp.prediction.prediction import Prediction
 from streamgp.model import specification
+from streamgp.model.multitask import Generative
 from streamgp.online import lifecycle
+from streamgp.prediction.prediction import Prediction
 
 Data = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by channel: inputs and observations
 

@@ -8,16 +8,16 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
-from streamgp_lab.baselines.core import Data, Scores, Specification, learned, prediction
-from streamgp.numerics.compiling import compiled
 from streamgp.data import Batch
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
 from streamgp.model.multitask import Generative
+from streamgp.numerics.compiling import compiled
 from streamgp.numerics.linalg import cholesky, solve_lower
-from streamgp.parameters import log_prior, split
 from streamgp.numerics.precision import double_precision
+from streamgp.parameters import log_prior, split
 from streamgp.prediction.prediction import Prediction
+from streamgp_lab.baselines.core import Data, Scores, Specification, learned, prediction
 
 
 class Exact:

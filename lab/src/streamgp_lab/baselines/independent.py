@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from streamgp_lab.baselines.core import Data
 from streamgp.gp import ContinualGP
 from streamgp.prediction.prediction import Prediction
+from streamgp_lab.baselines.core import Data
 
 
 class Independent:

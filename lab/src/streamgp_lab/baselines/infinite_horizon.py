@@ -16,6 +16,12 @@ import numpy as np
 import paramax
 from jaxtyping import Array, ArrayLike, Float
 
+from streamgp.data import row_bucket
+from streamgp.errors import DataError, NumericalError, problem
+from streamgp.likelihoods import Gaussian, Likelihood
+from streamgp.numerics.compiling import compiled
+from streamgp.numerics.precision import double_precision
+from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.checks import check_model, check_observations, even_step, one_column
 from streamgp_lab.baselines.core import Scores
 from streamgp_lab.baselines.steady import (
@@ -27,12 +33,6 @@ from streamgp_lab.baselines.steady import (
     steady_at,
     steady_table,
 )
-from streamgp.numerics.compiling import compiled
-from streamgp.data import row_bucket
-from streamgp.errors import DataError, NumericalError, problem
-from streamgp.likelihoods import Gaussian, Likelihood
-from streamgp.numerics.precision import double_precision
-from streamgp.prediction.prediction import Prediction
 
 
 class _State(NamedTuple):

@@ -23,17 +23,17 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 from scipy.optimize import minimize
 
-from streamgp_lab.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
-from streamgp.numerics.compiling import compiled
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
+from streamgp.inducing.slots import inducing as slots
 from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
 from streamgp.inference.conditioning import Inducing, factorise, features
+from streamgp.model.multitask import Generative
+from streamgp.numerics.compiling import compiled
 from streamgp.numerics.linalg import cross_gram, gram, solve_lower
-from streamgp.parameters import split
 from streamgp.numerics.precision import double_precision
+from streamgp.parameters import split
 from streamgp.prediction.prediction import Prediction
-from streamgp.inducing.slots import inducing as slots
+from streamgp_lab.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
 
 _FAILED = 1e20  # stands for a bound that is not a number
 

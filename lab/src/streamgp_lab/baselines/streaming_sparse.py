@@ -21,10 +21,8 @@ import paramax
 from jaxtyping import Array, Float
 from tinygp.kernels import Kernel
 
-from streamgp_lab.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
-from streamgp.numerics.compiling import compiled
 from streamgp.data import Batch
-from streamgp.model.multitask import Generative
+from streamgp.inducing.slots import inducing as slots
 from streamgp.inference.carry import through
 from streamgp.inference.conditioning import Inducing, condition, factorise, features, marginals
 from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, fit_rows
@@ -32,12 +30,14 @@ from streamgp.inference.m_step import maximise
 from streamgp.inference.sites import RowSites, Site, empty
 from streamgp.kernels import RBF
 from streamgp.likelihoods import Likelihood
-from streamgp.numerics.linalg import cross_gram, gram, solve_lower
 from streamgp.model.mixing import Features
-from streamgp.parameters import log_prior, split
+from streamgp.model.multitask import Generative
+from streamgp.numerics.compiling import compiled
+from streamgp.numerics.linalg import cross_gram, gram, solve_lower
 from streamgp.numerics.precision import double_precision
+from streamgp.parameters import log_prior, split
 from streamgp.prediction.prediction import Prediction
-from streamgp.inducing.slots import inducing as slots
+from streamgp_lab.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
 
 _E_ROUNDS, _E_TOLERANCE = 50, 1e-4
 

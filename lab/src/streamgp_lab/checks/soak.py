@@ -23,11 +23,11 @@ import jax
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.checks.wild import FAMILIES, Batch, World
-from streamgp.numerics.compiling import use_compilation_cache
-from streamgp.online.progress_bar import progress_bar
 from streamgp.inducing import Strategy
 from streamgp.inference.carry import Carry, Marginals, Projection
+from streamgp.numerics.compiling import use_compilation_cache
+from streamgp.online.progress_bar import progress_bar
+from streamgp_lab.checks.wild import FAMILIES, Batch, World
 
 BUDGET = 20  # with half as many again while a batch is learned: one padded size
 MIXTURES = 6

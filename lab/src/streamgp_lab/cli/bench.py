@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.status import Status
 
+from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.races import report
 from streamgp_lab.races.catalogue import ALONE, COMPARISONS, growth_claims, start_claims
 from streamgp_lab.races.comparison import Comparison
@@ -14,7 +15,6 @@ from streamgp_lab.races.environments import OURS, python
 from streamgp_lab.races.growth import curves
 from streamgp_lab.races.race import race
 from streamgp_lab.races.start import starts
-from streamgp.errors import ConfigurationError, problem
 
 Told = Callable[[str], None]
 

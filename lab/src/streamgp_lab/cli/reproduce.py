@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from streamgp.numerics.compiling import use_compilation_cache
 from streamgp.errors import ConfigurationError, problem
+from streamgp.numerics.compiling import use_compilation_cache
 from streamgp_lab.experiments import report
 from streamgp_lab.experiments.catalogue import EXPERIMENTS
 from streamgp_lab.experiments.problem import Options

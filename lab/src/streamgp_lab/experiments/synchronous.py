@@ -5,7 +5,15 @@ import numpy as np
 import streamgp as sgp
 from streamgp_lab.baselines.core import Specification
 from streamgp_lab.experiments import figures, methods
-from streamgp_lab.experiments.problem import Data, Entry, Experiment, Options, Printed, Problem, split
+from streamgp_lab.experiments.problem import (
+    Data,
+    Entry,
+    Experiment,
+    Options,
+    Printed,
+    Problem,
+    split,
+)
 from streamgp_lab.experiments.sources import toys
 
 STEPS = 5

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from streamgp.plot.style import pyplot
 from streamgp_lab.races.comparison import OURS, Race, Results
 from streamgp_lab.races.growth import Curve
-from streamgp.plot.style import pyplot
 
 _MARKERS = "oDsv^P*X<>"
 _SMOOTH = 50  # samples

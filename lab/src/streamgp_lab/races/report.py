@@ -8,14 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from streamgp.version import __version__
+from streamgp_lab.experiments.report import plain
+from streamgp_lab.experiments.tables import Table
 from streamgp_lab.races import figures
 from streamgp_lab.races.comparison import Claim, Comparison, Race, Results
 from streamgp_lab.races.growth import Curve
 from streamgp_lab.races.start import Start, median
 from streamgp_lab.races.tables import number, race_table
-from streamgp_lab.experiments.report import plain
-from streamgp_lab.experiments.tables import Table
-from streamgp.version import __version__
 
 _READ = (
     "Everything in a table was measured in one run, contender by contender in turn; read the "

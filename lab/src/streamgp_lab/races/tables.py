@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from streamgp_lab.experiments.tables import Table
 from streamgp_lab.races.comparison import OURS, Race, Results
 from streamgp_lab.races.race import Result
-from streamgp_lab.experiments.tables import Table
 
 _WINDOW = 50  # updates that one figure of a stream is the median of
 

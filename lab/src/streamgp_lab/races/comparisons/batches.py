@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from streamgp_lab.experiments import banana, streaming
+from streamgp_lab.experiments.sources import toys
 from streamgp_lab.races.comparison import OURS, Claim, Comparison, Race, Results, at_least, no_worse
 from streamgp_lab.races.contender import Entry
 from streamgp_lab.races.problem import Problem, of_experiment
 from streamgp_lab.races.tables import ratios
-from streamgp_lab.experiments import banana, streaming
-from streamgp_lab.experiments.sources import toys
 
 PAPER, SPARSE = "the paper's algorithm (ours)", "streaming sparse GP (ours)"
 RETRAINED = "GPflow SVGP, retrained on everything"

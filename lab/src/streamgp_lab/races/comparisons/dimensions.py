@@ -3,10 +3,10 @@
 import numpy as np
 from jaxtyping import Float
 
+from streamgp_lab.experiments.sources import files
 from streamgp_lab.races.comparison import OURS, Claim, Comparison, Race, Results, at_least, no_worse
 from streamgp_lab.races.contender import Entry
 from streamgp_lab.races.problem import Problem, rows
-from streamgp_lab.experiments.sources import files
 
 OFFLINE = "GPflow SVGP, on everything at once"
 BATCHES, POINTS, TEST_SHARE = 50, 128, 0.1

@@ -5,11 +5,11 @@ The others keep the hyperparameters that the warm-up gave them; ours also learns
 
 import numpy as np
 
+from streamgp_lab.experiments.solar import EXPERIMENT
 from streamgp_lab.races.comparison import OURS, Claim, Comparison, Race, Results, at_least, no_worse
 from streamgp_lab.races.contender import Entry
 from streamgp_lab.races.problem import of_experiment
 from streamgp_lab.races.tables import at_end, ratios
-from streamgp_lab.experiments.solar import EXPERIMENT
 
 ONLINE, KALMAN = "GPyTorch, online variational conditioning", "Kalman filter, NumPy"
 SINGLE, KEPT = "streamgp, single updates", "streamgp, points given, hyperparameters kept"
