@@ -110,18 +110,22 @@ class ContinualGP:
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         placer = Placer(as_strategy(inducing), learner)
         updater = Updater(specification, placer, learner, rule, batch_rows)
-        self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {})
+        self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {}, {})
 
-    def _set_up(self, version: _Version, notes: dict[str, Any]) -> None:
+    def _set_up(
+        self, version: _Version, notes: dict[str, Any], bookkeeping: dict[str, Any]
+    ) -> None:
         self._version = version
         self.notes: dict[str, Any] = notes
+        self._bookkeeping = bookkeeping  # of a program that feeds the model, saved with it
         self._lock = threading.RLock()
         self._warned = False  # of the budget
 
     @classmethod
-    def _of(cls, updater: Updater, progress: Progress, notes: dict[str, Any]) -> "ContinualGP":
+    def _of(cls, contents: persistence.Contents) -> "ContinualGP":
         model = cls.__new__(cls)
-        model._set_up(_Version(updater, progress), notes)
+        version = _Version(contents.updater, contents.progress)
+        model._set_up(version, contents.notes, contents.bookkeeping)
         return model
 
     def __getstate__(self) -> dict[str, Any]:
@@ -437,7 +441,8 @@ class ContinualGP:
             path: Of the file.
 
         Raises:
-            FileError: If the folder does not exist, or a part of the model cannot be written.
+            FileError: If a part of the model cannot be written.
+            OSError: If the folder does not exist or may not be written to.
         """
         persistence.write(path, self.to_bytes())
 
@@ -453,7 +458,7 @@ class ContinualGP:
             >>> sgp.from_bytes(model.to_bytes()).channels
             ('load', 'failures')
         """
-        return persistence.pack(*self._version, self.notes)
+        return persistence.pack(*self._version, self.notes, self._bookkeeping)
 
 
 _TIGHT = (
@@ -507,4 +512,4 @@ def from_bytes(data: bytes | bytearray | memoryview) -> ContinualGP:
         raise FileError(
             problem("bytes", f"a {type(data).__name__}", "Use `streamgp.load` for a path.")
         )
-    return ContinualGP._of(*persistence.unpack(bytes(data)))
+    return ContinualGP._of(persistence.unpack(bytes(data)))

@@ -381,3 +381,10 @@ def test_the_first_file_ever_written_can_be_read():
     assert model.observations == {"temperature": 6, "alarm": 6, "events": 4}
     assert [points.tolist() for points in model.inducing_points] == [[[0], [2], [4]]]
     assert model.hyperparameters["channels"]["temperature"]["noise"] == pytest.approx(0.4)
+
+
+def test_a_missing_folder_is_said(tmp_path):
+    model = sgp.ContinualGP(sgp.Gaussian())
+    with pytest.raises(FileNotFoundError, match="Create the folder first"):
+        model.save(tmp_path / "nowhere" / "model.sgp")
+    assert not list(tmp_path.iterdir())

@@ -1,5 +1,7 @@
 """Placement: points follow the explored domain, the tolerance and the budget."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tinygp
@@ -159,7 +161,7 @@ def test_refined_points_raise_the_bound_and_old_points_stay(likelihood, observe)
 def test_refinement_takes_what_its_strategy_can_do():
     refined = sgp.Refined(sgp.Adaptive(budget=9))
     assert refined.budget == 9
-    assert not hasattr(sgp.Refined(lambda view: view.x), "budget")
+    assert sgp.Refined(lambda view: view.x).budget is None
     with pytest.raises(sgp.ConfigurationError, match="evaluation"):
         sgp.Refined(sgp.Adaptive(), evaluations=0)
 
@@ -170,3 +172,45 @@ def test_one_sample_at_the_centre_of_a_line():
     model.update([3.0], [1.0])
     model.update([4.0, 5.0], [2.0, 3.0])
     assert np.isfinite(model.predict([6.0]).mean).all()
+
+
+@dataclasses.dataclass(frozen=True)
+class EveryInput(sgp.AbstractStrategy):
+    """Every input becomes a point; the budget is the library's to keep."""
+
+    budget: int = 12
+
+    def __call__(self, view):
+        return [np.concatenate([points, view.x]) for points in view.points]
+
+
+def test_a_strategy_of_the_users_with_a_budget_that_binds():
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=EveryInput())
+    for t in range(4):
+        report = model.update(X[:10] + 6 * t, np.sin(X[:10] + 6 * t))
+        assert max(report.inducing_after) <= 12
+    assert report.budget_spent
+    streamed = model.update_many(X[:10] + 24, np.sin(X[:10] + 24))
+    assert max(streamed.inducing_after) <= 12
+    with pytest.raises(sgp.FileError, match="register"):
+        model.to_bytes()
+
+
+def test_a_strategy_may_choose_what_it_keeps():
+    class Newest(EveryInput):
+        def kept(self, state, budget):
+            mask = np.asarray(state.inducing.mask).copy()
+            for row in mask:
+                row[: max(row.sum() - budget, 0)] = False
+            return mask
+
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=Newest(), learning=None)
+    for t in range(3):
+        model.update(X[:10] + 6 * t, np.sin(X[:10] + 6 * t))
+    assert model.inducing_points[0].min() > 6
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_strategy_is_refused():
+    with pytest.raises(sgp.ConfigurationError, match="AbstractStrategy"):
+        sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive)

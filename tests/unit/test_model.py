@@ -1,5 +1,7 @@
 """The object people hold: calls, reports, channels that come later, atomicity, compilation."""
 
+import warnings
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -189,3 +191,41 @@ def test_the_core_maps_over_models():
     for i in range(2):
         alone, _ = build.step(learner, states[i], batches[i])
         np.testing.assert_allclose(together.site.linear[i], alone.site.linear, rtol=1e-6)
+
+
+def test_a_lone_kernel_is_one_latent_function():
+    one = sgp.ContinualGP(sgp.Gaussian(), latents=sgp.Matern32())
+    listed = sgp.ContinualGP(sgp.Gaussian(), latents=[sgp.Matern32()])
+    for model in (one, listed):
+        model.update(X, np.sin(X))
+    assert one.hyperparameters["latents"][0]["kind"] == "Matern32"
+    np.testing.assert_array_equal(one.predict(X).mean, listed.predict(X).mean)
+
+
+def test_results_are_told_apart_and_read_as_sentences():
+    model = sgp.ContinualGP(sgp.Gaussian())
+    assert model.update(X, np.sin(X)).result is sgp.Result.LEARNED
+    assert model.update(X, np.sin(X), learn=False).result is sgp.Result.KEPT_HYPERPARAMETERS
+    refined = model.refine()
+    assert refined.result is sgp.Result.REFINED
+    assert str(refined.result).endswith("without data.")
+
+
+def test_a_spent_budget_is_said_once_and_reported_always():
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=6))
+    with pytest.warns(sgp.BudgetWarning, match="budget"):
+        reports = [model.update(X + 10 * t, np.sin(3 * X)) for t in range(3)]
+    assert reports[-1].budget_spent
+    assert "budget spent" in str(reports[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.update(X + 40, np.sin(3 * X)).budget_spent
+    roomy = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=200))
+    assert not roomy.update(X, np.sin(X)).budget_spent
+
+
+def test_a_notebook_shows_a_table():
+    shown = sgp.ContinualGP({"<a>": sgp.Gaussian(), "b": sgp.Poisson()})._repr_html_()
+    assert "<table>" in shown
+    assert "&lt;a&gt;" in shown
+    assert "Poisson" in shown

@@ -175,7 +175,7 @@ def test_joint_draws_agree_across_channels(pair):
     """b = −2·a, both far from the data: only draws that are joint show it."""
     predictions = pair.predict(np.array([20.0, 21.0]))
     assert isinstance(predictions, sgp.Predictions)
-    joint, apart = predictions.sample(500), predictions.sample(500, joint=False)
+    joint, apart = predictions.sample(500, joint=True), predictions.sample(500)
     about = {name: predictions[name].mean for name in "ab"}
 
     def correlation(draws):
@@ -206,3 +206,13 @@ def test_joint_draws_have_a_limit(pair):
         pair.predict(np.linspace(0, 1, 5000), "a").sample(joint=True)
     with pytest.raises(sgp.DataError, match="made by a model"):
         prediction_of(sgp.Gaussian()).sample(joint=True)
+
+
+def test_draws_are_independent_unless_asked_for_jointly():
+    model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Gaussian()}, learning=None)
+    model.update({"a": (np.arange(4.0), np.arange(4.0))})
+    both = model.predict([50.0, 50.0 + 1e-9])  # far off, where the prior has its say
+    for draw in (both["a"].sample, lambda *args, **options: both.sample(*args, **options)["a"]):
+        apart, together = draw(400), draw(400, joint=True)
+        assert np.corrcoef(together.T)[0, 1] > 0.8
+        assert abs(np.corrcoef(apart.T)[0, 1]) < 0.3

@@ -253,3 +253,14 @@ def test_hyperparameters_are_learned_now_and_then():
             learned.append(i + 5)
     assert learned[:4] == [5, 10, 15, 25]
     assert np.diff(learned[5:]).tolist() == [20] * (len(learned) - 6)
+
+
+def test_a_streams_report_counts_its_work():
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=VEM(every=20))
+    report = model.update_many(X, np.sin(X))
+    assert report.m_evaluations > 0
+    assert report.result is sgp.Result.LEARNED
+    assert np.isnan(report.bound)
+    still = model.update_many(X[:10], np.sin(X[:10]), learn=False)
+    assert still.m_evaluations == 0
+    assert still.result is sgp.Result.KEPT_HYPERPARAMETERS

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ from streamgp.inducing.placement import Placer
 from streamgp.inference import memory
 from streamgp.inference.learner import Learner, State
 from streamgp.model.multitask import Generative
-from streamgp.model.specification import Specification
+from streamgp.model.specification import Specification, as_arrays
 from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
@@ -26,7 +26,25 @@ from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.values import Source, decode, encode
 
 
-def pack(updater: Updater, progress: Progress, notes: dict[str, Any]) -> bytes:
+class Contents(NamedTuple):
+    """The parts of a model that a file holds.
+
+    Attributes:
+        updater: How the model works.
+        progress: How far it has come.
+        notes: The user's own.
+        bookkeeping: What a program that feeds the model has to know when it goes on.
+    """
+
+    updater: Updater
+    progress: Progress
+    notes: dict[str, Any]
+    bookkeeping: dict[str, Any]
+
+
+def pack(
+    updater: Updater, progress: Progress, notes: dict[str, Any], bookkeeping: dict[str, Any]
+) -> bytes:
     """A model as bytes. What could not be read again is not written."""
     with _fitting("a model", "Compare its settings with what their documentation asks for."):
         _check(updater, progress)
@@ -43,21 +61,33 @@ def pack(updater: Updater, progress: Progress, notes: dict[str, Any]) -> bytes:
         "inducing": as_given(updater.placer.strategy),
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
-        "progress": progress,
+        "progress": dataclasses.replace(progress, state=_uniform(progress.state)),
         "notes": notes,
     }
+    if bookkeeping:
+        parts["bookkeeping"] = bookkeeping
     contents = {name: encode(part, name, tensors) for name, part in parts.items()}
     return seal(contents, tensors)
 
 
-def unpack(data: bytes) -> tuple[Updater, Progress, dict[str, Any]]:
+def unpack(data: bytes) -> Contents:
     """A model's parts from its bytes. Nothing is compiled and no code is taken from them."""
     contents, tensors = unseal(data)
     with _fitting("a file", "Take another copy of the file."), jax.enable_x64(True):
-        updater, progress, notes = _build(contents, tensors)
-        _check(updater, progress)
-        _require(isinstance(notes, dict), "notes by name")
-    return updater, progress, notes
+        built = _build(contents, tensors)
+        _check(built.updater, built.progress)
+        _require(isinstance(built.notes, dict), "notes by name")
+        _require(isinstance(built.bookkeeping, dict), "bookkeeping by name")
+    return built
+
+
+def _uniform(state: State | None) -> State | None:
+    """The state with every number as a plain JAX array, so that equal models give equal bytes.
+
+    Where a number has come from (a copy, a pickle, an update) decides otherwise how it is held.
+    """
+    with jax.enable_x64(True):
+        return state if state is None else as_arrays(state)
 
 
 @contextlib.contextmanager
@@ -71,16 +101,17 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
         raise FileError(problem(f"{what} whose parts fit together", reason, remedy)) from error
 
 
-def _build(contents: Document, tensors: Tensors) -> tuple[Updater, Progress, dict[str, Any]]:
+def _build(contents: Document, tensors: Tensors) -> Contents:
     source = Source(tensors, jax.device_put(tensors))  # all at once: one by one is slow
-    gained: Document = {"scale": True, "notes": {}}  # parts that the first files did not have
+    # Parts that the first files did not have.
+    gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}}
     parts = gained | {name: decode(part, source) for name, part in contents.items()}
     asked = ("channels", "latents", "mixing", "seed", "scale", "plain")
     specification = Specification(**{name: parts[name] for name in asked})
     learner = parts["learner"]
     placer = Placer(as_strategy(parts["inducing"]), learner)
     updater = Updater(specification, placer, learner, parts["forgetting"], parts["batch_rows"])
-    return updater, _with_axes(parts["progress"]), parts["notes"]
+    return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])
 
 
 def _with_axes(progress: Progress) -> Progress:

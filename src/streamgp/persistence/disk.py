@@ -12,7 +12,7 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Put bytes into a file: at every moment it has the old ones or the new ones, all of them."""
     target = Path(os.path.realpath(path))  # of a link, the file that it leads to
     if not target.parent.is_dir():
-        raise FileError(
+        raise FileNotFoundError(
             problem(
                 f"a folder that exists, for the file {target.name!r}",
                 f"{str(target.parent)!r}, which does not",
