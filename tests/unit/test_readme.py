@@ -1,4 +1,4 @@
-"""The scripts that the README shows run, each in a process of its own."""
+"""The scripts in the README and in docs/ run, and what the pages refer to exists."""
 
 import os
 import re
@@ -7,28 +7,81 @@ import sys
 from pathlib import Path
 
 import jax
+import pytest
+from tests.quick_start import blocks, quick_start
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PAGES = [
+    README,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted(ROOT.glob("docs/**/*.md")),
+]
 
 
-def test_fifteen_lines(tmp_path):
-    section = README.read_text().split("## In fifteen lines")[1].split("\n## ")[0]
-    first, second = re.findall(r"```python\n(.*?)```", section, re.S)
-    assert len([line for line in first.splitlines() if line.strip()]) <= 15
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+def scripts(page):
+    """The page's blocks. One that begins with an import is a new script; others continue it."""
+    found = []
+    for block in blocks(page.read_text()):
+        if block.startswith(("import ", "from ")) or not found:
+            found.append(block)
+        else:
+            found[-1] += block
+    return found
+
+
+def ran(arguments, folder):
     environment = {
         **os.environ,
         "MPLBACKEND": "Agg",
         "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir),
     }
-    said = []
-    for script in (first, second):
-        done = subprocess.run(
-            [sys.executable, "-c", script], cwd=tmp_path, env=environment, text=True,
-            capture_output=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        said.append(done.stdout)
-    assert said[0].count("log predictive before learning") == 5
-    assert "departures_upper" in said[1]
-    assert (tmp_path / "jfk.sgp").stat().st_size < 500_000
-    assert (tmp_path / "jfk.png").stat().st_size > 20_000
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_quick_start_runs_with_the_base_install(tmp_path):
+    said = ran([str(ROOT / "tests" / "quick_start.py"), str(README)], tmp_path)
+    assert said.count("log predictive before learning") == 5
+
+
+def test_quick_start_is_all_the_python_of_the_readme_and_short():
+    first, *_ = found = quick_start(README)
+    assert found == blocks(README.read_text())
+    assert len([line for line in first.splitlines() if line.strip()]) <= 12
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p != README and scripts(p)], ids=named)
+def test_scripts_of_a_page_run_each_in_a_process_of_its_own(page, tmp_path):
+    said = [ran(["-c", script], tmp_path) for script in scripts(page)]
+    if page.name == "guide.md":
+        assert said[0].count("log predictive before learning") == 5
+        assert "departures_upper" in said[1]
+        assert (tmp_path / "jfk.sgp").stat().st_size < 500_000
+        assert (tmp_path / "jfk.png").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_to_files_and_headings_that_exist(page):
+    for target, _, heading in re.findall(r"\]\((?!https?:)([^)#]*)(#([^)]*))?\)", page.read_text()):
+        linked = (page.parent / target).resolve() if target else page
+        assert linked.exists(), target
+        if heading:
+            titles = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
+            assert heading in [re.sub(r"[^\w -]", "", t).lower().replace(" ", "-") for t in titles]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_modules_and_folders_that_a_page_names_exist(page):
+    places = [ROOT, ROOT / "src", ROOT / "src" / "streamgp", ROOT / "lab" / "src"]
+    for path in re.findall(r"`([\w./-]+(?:\.py|/))`", page.read_text()):
+        assert any((place / path).exists() for place in places), path
