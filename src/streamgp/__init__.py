@@ -12,10 +12,14 @@ from streamgp.errors import (
 from streamgp.gp import ContinualGP, from_bytes, load
 from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
 from streamgp.inference.carry import Marginals, Projection
-from streamgp.inference.learner import Learner, State
+from streamgp.inference.learner import Learner
+from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.kernels import (
     RBF,
+    Constant,
+    FunctionKernel,
+    Kernel,
     Linear,
     Matern12,
     Matern32,
@@ -28,18 +32,21 @@ from streamgp.likelihoods import (
     Beta,
     Binomial,
     Categorical,
+    Censored,
+    Dirichlet,
     Exponential,
     Gamma,
     Gaussian,
     HeteroscedasticGaussian,
     Likelihood,
     LogNormal,
+    Multinomial,
     NegativeBinomial,
     Ordinal,
     Poisson,
     StudentT,
+    Weighted,
 )
-from streamgp.numerics.compiling import use_compilation_cache
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
 from streamgp.parameters import fixed
@@ -58,18 +65,23 @@ __all__ = [
     "Binomial",
     "BudgetWarning",
     "Categorical",
+    "Censored",
     "ConfigurationError",
+    "Constant",
     "ContinualGP",
     "DataError",
+    "Dirichlet",
     "Exponential",
     "FileError",
     "Fixed",
     "Forgetting",
+    "FunctionKernel",
     "Gamma",
     "Gaussian",
     "Growing",
     "HeteroscedasticGaussian",
     "KMeans",
+    "Kernel",
     "Learner",
     "Likelihood",
     "Linear",
@@ -78,6 +90,7 @@ __all__ = [
     "Matern12",
     "Matern32",
     "Matern52",
+    "Multinomial",
     "NegativeBinomial",
     "NumericalError",
     "Ordinal",
@@ -94,10 +107,10 @@ __all__ = [
     "StudentT",
     "UpdateReport",
     "View",
+    "Weighted",
     "fixed",
     "from_bytes",
     "load",
     "plot",
     "register",
-    "use_compilation_cache",
 ]

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from tinygp.kernels import Kernel
-
 from streamgp.errors import ConfigurationError, problem
 from streamgp.gp import ContinualGP
 from streamgp.inducing import Adaptive
 from streamgp.inference.learner import VEM
-from streamgp.kernels import RBF
+from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model.specification import default_latents
 from streamgp.online.forgetting import Forgetting

@@ -18,14 +18,15 @@ from streamgp.data.axes import Axis, input_names
 from streamgp.data.reader import Intake, Layout, gather, gather_in_order
 from streamgp.errors import BudgetWarning, ConfigurationError, DataError, FileError, problem
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
-from streamgp.inducing.placement import Placer, points_of
+from streamgp.inducing.placement import Placer
 from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.learner import Learner, State
+from streamgp.inference.learner import Learner
+from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
 from streamgp.model.specification import Latents, Specification
 from streamgp.model.summary import describe
-from streamgp.numerics.precision import double_precision
+from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.online import lifecycle
 from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
@@ -160,7 +161,7 @@ class ContinualGP:
     @property
     def inducing_points(self) -> tuple[Float[np.ndarray, "_ P"], ...]:
         """The inducing points of each latent function."""
-        return () if self.state is None else points_of(self.state)
+        return () if self.state is None else self.state.points
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -218,7 +219,7 @@ class ContinualGP:
 
     # -- learning ------------------------------------------------------------------------------
 
-    @double_precision
+    @on_one_blas_thread
     def update(
         self,
         data: Any,
@@ -261,7 +262,7 @@ class ContinualGP:
             start = dataclasses.replace(progress, schema=intake.schema)
             return self._keep(updater.update(start, intake.rows, learn=learn), intake)
 
-    @double_precision
+    @on_one_blas_thread
     def update_many(
         self,
         x: Any,
@@ -318,7 +319,7 @@ class ContinualGP:
                 streamer = Streamer(updater, ahead, learn)
                 return self._keep(streamer.stream(start, rows, advance), intake)
 
-    @double_precision
+    @on_one_blas_thread
     def refine(self) -> UpdateReport:
         """Learn hyperparameters from what has been carried so far, without data.
 
@@ -339,7 +340,7 @@ class ContinualGP:
                 )
             return self._keep(updater.refine(progress))
 
-    @double_precision
+    @on_one_blas_thread
     def add_channel(
         self, name: str, likelihood: Likelihood, *, weights: Parameter | None = None
     ) -> None:
@@ -378,7 +379,7 @@ class ContinualGP:
             report = dataclasses.replace(report, dropped=intake.dropped)
         if report.budget_spent and not self._warned:
             self._warned = True
-            warnings.warn(_TIGHT, BudgetWarning, stacklevel=4)
+            warnings.warn(_TIGHT, BudgetWarning, stacklevel=3)
         _log.info("%s", report)
         return report
 
@@ -390,7 +391,7 @@ class ContinualGP:
 
     # -- predicting ----------------------------------------------------------------------------
 
-    @double_precision
+    @on_one_blas_thread
     def predict(self, x: Any, channel: str | None = None) -> Any:
         """What channels will show at some inputs.
 

@@ -1,28 +1,52 @@
 """Trainable parameters: constrained, with a weak prior each, and freezable.
 
-A module of the library holds its parameters as nodes of this file (or any other `paramax`
-wrapper). `paramax.unwrap` turns a tree of them into plain numbers; `split` separates what an
-optimiser may move from what it may not; `log_prior` sums the priors.
+A kernel, a likelihood or a channel is a frozen dataclass (a `Module`) whose fields may hold nodes
+of this file. `unwrap` turns a tree of modules into one of plain numbers, which is what the algebra
+reads. `free_vector` lists what an optimiser may move, in the order of the fields; `with_free` puts
+such a vector back. `free_gradient` takes derivatives by the plain numbers to derivatives by that
+vector.
 """
 
-from typing import Any, TypeAlias
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, Self, TypeAlias
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jaxtyping import Array, Float, PyTree
-from paramax import NonTrainable
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.registry import register_foreign, storable
+from streamgp.registry import storable
 
-register_foreign("paramax", NonTrainable)
+
+class Node(ABC):
+    """One parameter, of any shape."""
+
+    @property
+    @abstractmethod
+    def value(self) -> np.ndarray:
+        """The number that the algebra reads."""
+
+    @property
+    @abstractmethod
+    def free(self) -> np.ndarray:
+        """What an optimiser may move; empty for a fixed parameter."""
+
+    @abstractmethod
+    def with_free(self, free: np.ndarray) -> Self:
+        """The same parameter elsewhere."""
+
+    @abstractmethod
+    def pulled(self, gradient: np.ndarray) -> np.ndarray:
+        """A derivative by `value` as one by `free`, flat."""
+
+    @abstractmethod
+    def prior(self) -> tuple[np.ndarray, np.ndarray]:
+        """Centre and spread of the normal prior on `free`, flat."""
 
 
 @storable
-class Positive(paramax.AbstractUnwrappable[Array]):
+@dataclasses.dataclass(frozen=True, eq=False, init=False)
+class Positive(Node):
     """A positive number, moved in log space, with a log-normal prior around `centre`.
 
     The spread is in natural log units: 1.5 keeps a parameter within a factor of about 20 of its
@@ -30,40 +54,89 @@ class Positive(paramax.AbstractUnwrappable[Array]):
     variance to 1e5.
     """
 
-    log_value: Float[Array, "..."]
-    log_centre: NonTrainable
-    spread: float = eqx.field(static=True)
+    log_value: np.ndarray
+    log_centre: np.ndarray
+    spread: float
 
     def __init__(self, value: Any, centre: Any = None, spread: float = 1.5):
         centre = value if centre is None else centre
-        self.log_value = np.log(np.asarray(value, float))
-        self.log_centre = NonTrainable(np.log(np.asarray(centre, float)))
-        self.spread = spread
+        object.__setattr__(self, "log_value", np.asarray(np.log(np.asarray(value, float))))
+        object.__setattr__(self, "log_centre", np.asarray(np.log(np.asarray(centre, float))))
+        object.__setattr__(self, "spread", spread)
 
-    def unwrap(self) -> Array:
-        return jnp.exp(self.log_value)
+    @property
+    def value(self) -> np.ndarray:
+        return np.asarray(np.exp(self.log_value))
 
-    def log_prior(self) -> Float[Array, ""]:
-        deviation = (self.log_value - self.log_centre.tree) / self.spread
-        return -0.5 * jnp.sum(deviation**2)
+    @property
+    def free(self) -> np.ndarray:
+        return self.log_value
+
+    def with_free(self, free: np.ndarray) -> "Positive":
+        return replaced(self, log_value=free)
+
+    def pulled(self, gradient: np.ndarray) -> np.ndarray:
+        return np.ravel(gradient * self.value)
+
+    def prior(self) -> tuple[np.ndarray, np.ndarray]:
+        shape = self.log_value.shape
+        centre = np.broadcast_to(self.log_centre, shape)
+        return np.ravel(centre), np.full(centre.size, self.spread)
 
 
 @storable
-class Real(paramax.AbstractUnwrappable[Array]):
+@dataclasses.dataclass(frozen=True, eq=False, init=False)
+class Real(Node):
     """A real number with a normal prior around zero."""
 
-    value: Float[Array, "..."]
-    spread: float = eqx.field(static=True)
+    number: np.ndarray
+    spread: float
 
     def __init__(self, value: Any, spread: float = 1.0):
-        self.value = np.asarray(value, float)  # type: ignore[assignment]
-        self.spread = spread
+        object.__setattr__(self, "number", np.asarray(value, float))
+        object.__setattr__(self, "spread", spread)
 
-    def unwrap(self) -> Array:
-        return jnp.asarray(self.value)
+    @property
+    def value(self) -> np.ndarray:
+        return self.number
 
-    def log_prior(self) -> Float[Array, ""]:
-        return -0.5 * jnp.sum((self.value / self.spread) ** 2)
+    @property
+    def free(self) -> np.ndarray:
+        return self.number
+
+    def with_free(self, free: np.ndarray) -> "Real":
+        return replaced(self, number=free)
+
+    def pulled(self, gradient: np.ndarray) -> np.ndarray:
+        return np.ravel(gradient)
+
+    def prior(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(self.number.size), np.full(self.number.size, self.spread)
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Frozen(Node):
+    """A number that learning never touches."""
+
+    number: np.ndarray
+
+    @property
+    def value(self) -> np.ndarray:
+        return self.number
+
+    @property
+    def free(self) -> np.ndarray:
+        return np.zeros(0)
+
+    def with_free(self, free: np.ndarray) -> "Frozen":
+        return self
+
+    def pulled(self, gradient: np.ndarray) -> np.ndarray:
+        return np.zeros(0)
+
+    def prior(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(0), np.zeros(0)
 
 
 # What a module's field holds for a parameter: a number or an array as the user gave it, a node of
@@ -71,44 +144,127 @@ class Real(paramax.AbstractUnwrappable[Array]):
 Parameter: TypeAlias = Any
 
 
-def fixed(value: Any) -> NonTrainable:
+def fixed(value: Any) -> Frozen:
     """A parameter that learning never touches.
 
-    >>> import streamgp as sgp
-    >>> sgp.Gaussian(noise=sgp.fixed(0.1)).noise
-    NonTrainable(tree=f64[](numpy))
+    >>> import streamgp.parameters as p
+    >>> p.fixed(0.1).value
+    array(0.1)
     """
-    return NonTrainable(np.asarray(value, float))
+    return Frozen(np.asarray(value, float))
 
 
-def positive(value: Parameter | None, default: Any) -> Parameter:
-    """What the user gave (a number, or a parameter node as it is), else the default."""
+def positive(value: Parameter | None, default: Any) -> Node:
+    """What the user gave (a number, or a node as it is), else the default."""
     chosen = default if value is None else value
-    wrapped = isinstance(chosen, paramax.AbstractUnwrappable)
-    # NumPy's exponential: loading a file calls this, and should not wait for a compiler.
-    lone = isinstance(chosen, Positive)
-    numbers = np.exp(chosen.log_value) if lone else np.asarray(paramax.unwrap(chosen))
+    numbers = chosen.value if isinstance(chosen, Node) else np.asarray(chosen)
     if not (numbers.dtype.kind in "iuf" and np.all(np.isfinite(numbers) & (numbers > 0))):
         raise ConfigurationError(
             problem("a positive number", str(numbers), "It stands for a scale or a variance.")
         )
-    return chosen if wrapped else Positive(chosen)
+    return chosen if isinstance(chosen, Node) else Positive(chosen)
 
 
-def _is_frozen(node: Any) -> bool:
-    return isinstance(node, NonTrainable)
+# -- modules -------------------------------------------------------------------------------------
 
 
-def split(tree: PyTree) -> tuple[PyTree, PyTree]:
-    """(what may be trained, the rest): put them together again with `equinox.combine`."""
-    return eqx.partition(tree, eqx.is_inexact_array, is_leaf=_is_frozen)
+class Module:
+    """A frozen dataclass whose fields may hold parameters, other modules, or tuples of modules."""
 
 
-def log_prior(tree: PyTree) -> Float[Array, ""]:
-    """Sum of the log priors of every parameter in the tree, up to a constant."""
+def replaced(instance: Any, **changes: Any) -> Any:
+    """A copy of a frozen dataclass with some fields changed; nothing is checked again."""
+    copy = object.__new__(type(instance))
+    copy.__dict__.update(instance.__dict__)
+    copy.__dict__.update(changes)
+    return copy
 
-    def has_prior(node: Any) -> bool:
-        return isinstance(node, Positive | Real)
 
-    nodes = [n for n in jax.tree.leaves(tree, is_leaf=has_prior) if has_prior(n)]
-    return sum((node.log_prior() for node in nodes), jnp.zeros(()))
+def fields_of(module: Module) -> Iterator[tuple[str, Any]]:
+    for field in dataclasses.fields(module):  # type: ignore[arg-type]
+        yield field.name, getattr(module, field.name)
+
+
+def unwrap(tree: Any) -> Any:
+    """The same tree with plain numbers for its parameters."""
+    if isinstance(tree, Node):
+        return tree.value
+    if isinstance(tree, tuple):
+        return tuple(map(unwrap, tree))
+    if not isinstance(tree, Module):
+        return tree
+    changes = {
+        name: unwrap(value)
+        for name, value in fields_of(tree)
+        if isinstance(value, Node | Module | tuple)
+    }
+    return replaced(tree, **changes) if changes else tree
+
+
+def nodes_of(tree: Any) -> Iterator[Node]:
+    """Every parameter, in the order of the fields."""
+    if isinstance(tree, Node):
+        yield tree
+    elif isinstance(tree, tuple):
+        for part in tree:
+            yield from nodes_of(part)
+    elif isinstance(tree, Module):
+        for _, value in fields_of(tree):
+            yield from nodes_of(value)
+
+
+def free_vector(tree: Any) -> np.ndarray:
+    """What may be trained, as one vector."""
+    return np.concatenate([np.zeros(0), *(np.ravel(node.free) for node in nodes_of(tree))])
+
+
+def free_size(tree: Any) -> int:
+    return sum(node.free.size for node in nodes_of(tree))
+
+
+def with_free(tree: Any, vector: np.ndarray) -> Any:
+    """The tree with that vector for what may be trained."""
+    rest = [vector]
+
+    def put(part: Any) -> Any:
+        if isinstance(part, Node):
+            old = part.free
+            own, rest[0] = rest[0][: old.size], rest[0][old.size :]
+            return part.with_free(own.reshape(old.shape)) if old.size else part
+        if isinstance(part, tuple):
+            return tuple(map(put, part))
+        if not isinstance(part, Module):
+            return part
+        return replaced(part, **{
+            name: put(value)
+            for name, value in fields_of(part)
+            if isinstance(value, Node | Module | tuple)
+        })  # fmt: skip
+
+    return put(tree)
+
+
+def free_gradient(tree: Any, gradients: Any) -> np.ndarray:
+    """Derivatives by the free vector from those by the plain numbers.
+
+    `gradients` mirrors the tree: a dictionary by field for a module, a tuple for a tuple, an array
+    for a parameter. What it leaves out is zero.
+    """
+    if isinstance(tree, Node):
+        size = tree.free.size
+        return np.zeros(size) if gradients is None else tree.pulled(np.asarray(gradients))
+    if isinstance(tree, tuple):
+        given = gradients if gradients is not None else (None,) * len(tree)
+        return np.concatenate([np.zeros(0), *map(free_gradient, tree, given)])
+    if not isinstance(tree, Module):
+        return np.zeros(0)
+    known: Mapping[str, Any] = gradients or {}
+    parts = [free_gradient(value, known.get(name)) for name, value in fields_of(tree)]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def prior_of(tree: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Centres and spreads of the normal priors on the free vector."""
+    pairs = [node.prior() for node in nodes_of(tree)]
+    centres, spreads = zip(*pairs, strict=True) if pairs else ((), ())
+    return np.concatenate([np.zeros(0), *centres]), np.concatenate([np.zeros(0), *spreads])

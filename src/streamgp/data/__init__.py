@@ -1,16 +1,1 @@
-"""From what people hand over to padded arrays."""
-
-from streamgp.data.batch import ANY_FAMILYS_VALUE, Batch, Rows, blank_batch, join, pack
-from streamgp.data.buckets import by_chunks, inducing_bucket, row_bucket
-
-__all__ = [
-    "ANY_FAMILYS_VALUE",
-    "Batch",
-    "Rows",
-    "blank_batch",
-    "by_chunks",
-    "inducing_bucket",
-    "join",
-    "pack",
-    "row_bucket",
-]
+"""From what people hand over to rows of numbers."""

@@ -1,39 +1,22 @@
-"""Rows as they came, and the padded, masked batch that compiled programs take."""
+"""Rows as they came, and the same rows sorted for the algebra."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
-
-from streamgp.data.buckets import row_bucket
-
-ANY_FAMILYS_VALUE = 0.5  # has a finite log-density in every family; stands in for no value
-
-
-class Batch(eqx.Module):
-    """N rows from any channels, in any order. Rows whose mask is false are padding.
-
-    JAX's arrays or NumPy's: programs take either, and NumPy's cost less to hand over.
-    """
-
-    x: Float[Any, "N P"]
-    y: Float[Any, " N"]
-    channel: Int[Any, " N"]
-    mask: Bool[Any, " N"]
 
 
 class Rows(NamedTuple):
     """Observations in the order in which they came, each with the index of its channel.
 
-    `names` has the names of all the model's channels, which the indices refer to.
+    `names` has the names of all the model's channels, which the indices refer to. `y` has one
+    column per number of an observation; where channels differ in that, the rest of a row is NaN.
     """
 
     x: Float[np.ndarray, "N P"]
-    y: Float[np.ndarray, " N"]
+    y: Float[np.ndarray, "N C"]
     channel: Int[np.ndarray, " N"]
     names: tuple[str, ...] = ()
 
@@ -44,43 +27,130 @@ class Rows(NamedTuple):
     def take(self, which: slice | np.ndarray) -> "Rows":
         return Rows(self.x[which], self.y[which], self.channel[which], self.names)
 
+    def of(self, channel: int, width: int) -> np.ndarray:
+        """The observations of one channel, (n,) or (n, C) for C numbers per observation."""
+        own = self.y[self.channel == channel]
+        return own[:, 0] if width == 1 else own[:, :width]
+
     def by_channel(self) -> Iterator[tuple[str, Bool[np.ndarray, " N"]]]:
         """The name of each channel that has rows, and which rows they are."""
         for index in np.unique(self.channel):
             yield self.names[index], self.channel == index
 
-    def pack(self) -> Batch:
-        """Padded to the next bucket. Padding repeats a row: always legal values."""
-        padded = row_bucket(self.size)
-        rows = np.minimum(np.arange(padded), self.size - 1)
-        real = np.arange(padded) < self.size
-        return Batch(self.x[rows], self.y[rows], self.channel[rows], real)
 
-
-def pack(
-    parts: Sequence[tuple[int, Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]],
-) -> Batch:
-    """One padded batch of JAX arrays from (channel index, inputs, observations)."""
-    return jax.tree.map(jnp.asarray, join(parts).pack())
-
-
-def join(
-    parts: Sequence[tuple[int, Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]],
-) -> Rows:
-    """Rows of several channels, one channel after the other."""
+def join(parts: Sequence[Rows], names: tuple[str, ...]) -> Rows:
+    """Rows of several channels, one after the other; narrower observations are filled with NaN."""
+    width = max(part.y.shape[1] for part in parts)
+    filled = [
+        np.pad(part.y, [(0, 0), (0, width - part.y.shape[1])], constant_values=np.nan)
+        if part.y.shape[1] < width
+        else part.y
+        for part in parts
+    ]
     return Rows(
-        np.concatenate([x for _, x, _ in parts]),
-        np.concatenate([y for _, _, y in parts]),
-        np.concatenate([np.full(len(y), index) for index, _, y in parts]),
+        np.concatenate([part.x for part in parts]),
+        np.concatenate(filled),
+        np.concatenate([part.channel for part in parts]),
+        names,
     )
 
 
-def blank_batch(width: int) -> Batch:
-    """A batch of padding only, for inputs of that many columns."""
-    size = row_bucket(1)
-    return Batch(
-        x=jnp.zeros((size, width)),
-        y=jnp.full(size, ANY_FAMILYS_VALUE),
-        channel=jnp.zeros(size, int),
-        mask=jnp.zeros(size, bool),
-    )
+class Group(NamedTuple):
+    """The rows of one channel in a batch, which lie together.
+
+    Attributes:
+        channel: The index of the channel.
+        latents: J, the number of its latent parameters.
+        rows: Where its rows are.
+        flat: Where its latent parameters are, J per row.
+        y: Its observations, (n,) or (n, C).
+    """
+
+    channel: int
+    latents: int
+    rows: slice
+    flat: slice
+    y: Float[np.ndarray, "n ..."]
+
+
+class Run(NamedTuple):
+    """Neighbouring rows with the same number J of latent parameters."""
+
+    latents: int
+    rows: slice
+    flat: slice
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Batch:
+    """N rows sorted by J, then by channel, so that rows of a kind are one slice.
+
+    The R latent parameters of all rows are listed row after row. What belongs to one row (a
+    precision, a covariance) is kept per run, as an array (n, J, J).
+
+    Attributes:
+        x: The inputs, sorted.
+        channel: The channel of each row, sorted.
+        groups: The rows of each channel.
+        runs: Stretches of rows with the same J.
+        order: Where each sorted row was among the rows that came.
+    """
+
+    x: Float[np.ndarray, "N P"]
+    channel: Int[np.ndarray, " N"]
+    groups: tuple[Group, ...]
+    runs: tuple[Run, ...]
+    order: Int[np.ndarray, " N"]
+
+    @property
+    def size(self) -> int:
+        """N."""
+        return len(self.channel)
+
+    @property
+    def flat_size(self) -> int:
+        """R, the number of latent parameters of all rows."""
+        return self.runs[-1].flat.stop if self.runs else 0
+
+    def as_they_came(self, values: Float[np.ndarray, "N ..."]) -> Float[np.ndarray, "N ..."]:
+        """Values per sorted row, in the order in which the rows came."""
+        back = np.empty_like(values)
+        back[self.order] = values
+        return back
+
+
+def sorted_batch(rows: Rows, latents: Sequence[int], widths: Sequence[int]) -> Batch:
+    """Rows made ready for the algebra.
+
+    Args:
+        rows: The rows as they came.
+        latents: The number of latent parameters of each channel.
+        widths: How many numbers one observation of each channel is.
+    """
+    channel = rows.channel
+    ranks = np.asarray(latents)[channel] * (len(latents) + 1) + channel
+    order = np.argsort(ranks, kind="stable") if np.any(ranks[1:] < ranks[:-1]) else None
+    x, y = (rows.x, rows.y) if order is None else (rows.x[order], rows.y[order])
+    channel = channel if order is None else channel[order]
+    groups: list[Group] = []
+    runs: list[Run] = []
+    begin = flat = 0
+    while begin < len(channel):
+        own = int(channel[begin])
+        end = begin + _leading(channel[begin:] == own)
+        j, width = latents[own], widths[own]
+        part, parameters = slice(begin, end), slice(flat, flat + j * (end - begin))
+        values = y[part, 0] if width == 1 else y[part, :width]
+        groups.append(Group(own, j, part, parameters, values))
+        if runs and runs[-1].latents == j:
+            last = runs.pop()
+            part, parameters = slice(last.rows.start, end), slice(last.flat.start, parameters.stop)
+        runs.append(Run(j, part, parameters))
+        begin, flat = end, parameters.stop
+    order = np.arange(len(channel)) if order is None else order
+    return Batch(x, channel, tuple(groups), tuple(runs), order)
+
+
+def _leading(flags: Bool[np.ndarray, " N"]) -> int:
+    """How many flags are true before the first that is not."""
+    return len(flags) if flags.all() else int(np.argmin(flags))

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from streamgp.data import columns, frames
 from streamgp.data.axes import Axis
-from streamgp.data.batch import Rows
+from streamgp.data.batch import Rows, join
 from streamgp.data.observations import check_support, numbered, observed
 from streamgp.data.schema import Schema, as_numbers, known_names, read_inputs
 from streamgp.errors import DataError, problem
@@ -85,7 +85,7 @@ class Reader:
         columns.check_finite(y, what, rows)
         check_support(y, self.channels[name], what, rows)
         index = list(self.channels).index(name)
-        self.parts.append((Rows(x, y, np.full(len(y), index)), rows))
+        self.parts.append((Rows(x, y.reshape(len(y), -1), np.full(len(y), index)), rows))
 
     def intake(self, *, in_order: bool) -> Intake:
         """Everything that has been read; `in_order` as it came, else channel after channel."""
@@ -96,10 +96,7 @@ class Reader:
             raise DataError(
                 problem("at least one observation", "an empty batch", "Skip empty batches.")
             )
-        x, y, channel = (
-            np.concatenate(part) for part in zip(*[rows[:3] for rows, _ in self.parts], strict=True)
-        )
-        rows = Rows(x, y, channel, tuple(self.channels))
+        rows = join([rows for rows, _ in self.parts], tuple(self.channels))
         if in_order:
             order = np.concatenate([order for _, order in self.parts])
             rows = rows.take(np.lexsort((rows.channel, order)))

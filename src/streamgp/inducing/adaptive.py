@@ -2,19 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
-from tinygp.kernels import Kernel
+from jaxtyping import Bool, Float, Int
 
-from streamgp.data import inducing_bucket, row_bucket
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.strategy import AbstractStrategy, View
-from streamgp.numerics.compiling import compiled
-from streamgp.numerics.linalg import NUGGET, cholesky, gram, solve_lower
+from streamgp.inference.prior import Prior
+from streamgp.inference.state import State
+from streamgp.kernels import Kernel
+from streamgp.numerics.linalg import NUGGET, solve_lower
 from streamgp.registry import storable
 
 _LOSS = 0.01  # nats that a row may lose to the variance its inducing points leave open
@@ -36,12 +33,13 @@ class Adaptive(AbstractStrategy):
             its prior variance open (or less, where noise is so small that this would show).
         budget: The largest number of points of any latent function. Beyond it, the points whose
             loss changes the posterior least are dropped once the batch has been learned.
-        drop: Another rule for that: a function (state, budget) → which slots to keep.
+        drop: Another rule for that: a function (state, budget) → flags of the points to keep, one
+            array per latent function.
     """
 
     tolerance: float = 1e-2
     budget: int = 256
-    drop: Callable[[Any, int], Bool[np.ndarray, "Q M"]] | None = None
+    drop: Callable[[State, int], Sequence[Bool[np.ndarray, " _"]]] | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.tolerance < 1 and self.budget >= 1):
@@ -61,7 +59,7 @@ class Adaptive(AbstractStrategy):
     def can_settle(self) -> bool:
         return True
 
-    def kept(self, state: Any, budget: int) -> Bool[np.ndarray, "Q M"] | None:
+    def kept(self, state: State, budget: int) -> Sequence[Bool[np.ndarray, " _"]] | None:
         return None if self.drop is None else self.drop(state, budget)
 
     @property
@@ -71,151 +69,117 @@ class Adaptive(AbstractStrategy):
 
     def __call__(self, view: View) -> list[Float[np.ndarray, "_ P"]]:
         sets = []
-        for points, kernel, precision in zip(
-            view.points, view.kernels, view.precision, strict=True
-        ):
-            # Beyond the budget there is room for some, until the batch has been learned.
-            room = max(self.budget - len(points), (self.budget + 1) // 2)
-            chosen = greedy(
-                kernel, points, view.x, precision,
-                tolerance=self.tolerance, limit=room, full=len(points) >= self._nearly,
-            )  # fmt: skip
+        for q, points in enumerate(view.points):
+            chosen = self._chosen(view, q)
             if not len(points) and not len(chosen):  # no variance anywhere, as of a line's centre
                 chosen = np.zeros(1, int)
             sets.append(np.concatenate([points, view.x[chosen]]))
         return sets
 
-    def settled(
-        self,
-        kernels: Sequence[Kernel],
-        points: Float[Array, "Q M P"],
-        mask: Bool[Array, "Q M"],
-        x: Float[Array, "N P"],
-        precision: Float[Array, "Q N"],
-    ) -> Bool[Array, " N"]:
+    def _chosen(self, view: View, q: int) -> Int[np.ndarray, " R"]:
+        """Which inputs become points of latent function q."""
+        # Beyond the budget there is room for some, until the batch has been learned.
+        count = len(view.points[q])
+        room = max(self.budget - count, (self.budget + 1) // 2)
+        values, left, prior = _explained(view, q)
+        allowed = self._allowed(view, q, prior)
+        if not np.any(left > allowed):
+            return np.zeros(0, int)
+        kernel, x = view.kernels[q], view.x - view.prior.origin
+        return greedy(kernel, x, prior, values, left, allowed, limit=room)
+
+    def settled(self, view: View) -> Bool[np.ndarray, " N"]:
         """Which inputs would not become inducing points, were each to come alone."""
-        settled = jnp.ones(len(x), bool)
-        for q, kernel in enumerate(kernels):
-            chol = cholesky(gram(kernel, points[q], mask[q]))
-            prior, explained = _explained(kernel, points[q], mask[q], chol, x)
-            left = prior - jnp.sum(explained**2, axis=0)
-            full = jnp.sum(mask[q]) >= self._nearly
-            floor = _least_open(kernel, points[q], mask[q], chol, full)
-            settled &= left <= _allowed(prior, precision[q], self.tolerance, floor)
+        settled = np.ones(len(view.x), bool)
+        for q in range(len(view.points)):
+            _, left, prior = _explained(view, q)
+            settled &= left <= self._allowed(view, q, prior)
         return settled
 
-    def spare(
-        self, kernel: Kernel, x: Float[Array, "N P"], precision: Float[Array, " N"]
-    ) -> Float[Array, ""]:
+    def spare(self, view: View) -> Float[np.ndarray, " Q"]:
         """The open part of prior variance below which a point adds nothing to the others."""
-        prior = kernel(x)
-        return 0.5 * jnp.min(_allowed(prior, precision, self.tolerance) / (prior + 1e-300))
+        spares = []
+        for kernel, precision in zip(view.kernels, view.precision, strict=True):
+            prior = kernel.diagonal(view.x - view.prior.origin)
+            allowed = _allowed(prior, precision, self.tolerance)
+            spares.append(0.5 * np.min(allowed / (prior + 1e-300)))
+        return np.asarray(spares)
+
+    def _allowed(
+        self, view: View, q: int, prior: Float[np.ndarray, " N"]
+    ) -> Float[np.ndarray, " N"]:
+        full = len(view.points[q]) >= self._nearly
+        floor = _least_open(view.prior, q) if full else 0.0
+        return _allowed(prior, view.precision[q], self.tolerance, floor)
 
 
 def greedy(
     kernel: Kernel,
-    points: Float[np.ndarray, "M P"],
-    candidates: Float[np.ndarray, "N P"],
-    precision: Float[np.ndarray, " N"],
+    x: Float[np.ndarray, "N P"],
+    prior: Float[np.ndarray, " N"],
+    explained: Float[np.ndarray, "M N"],
+    left: Float[np.ndarray, " N"],
+    allowed: Float[np.ndarray, " N"],
     *,
-    tolerance: float,
     limit: int,
-    full: bool = False,
 ) -> Int[np.ndarray, " R"]:
-    """Indices of candidates to add, by pivoted Cholesky on top of `points`, at most `limit`."""
-    slots, rows = inducing_bucket(len(points)), row_bucket(len(candidates))
-    padded = np.minimum(np.arange(rows), len(candidates) - 1)
-    order, count = _pivots(
-        kernel,
-        np.pad(points, [(0, slots - len(points)), (0, 0)]),
-        np.arange(slots) < len(points),
-        candidates[padded],
-        np.arange(rows) < len(candidates),
-        precision[padded],
-        np.asarray(tolerance),
-        np.asarray(limit),
-        np.asarray(full),
-        inducing_bucket(min(limit, rows)),
-    )
-    return np.asarray(order)[: int(count)]
+    """Indices of inputs to add, by pivoted Cholesky on top of the points that there are.
 
-
-@compiled
-def _pivots(
-    kernel: Kernel,
-    z: Float[Any, "M P"],
-    mask: Bool[Any, " M"],
-    x: Float[Any, "N P"],
-    valid: Bool[Any, " N"],
-    precision: Float[Any, " N"],
-    tolerance: Float[Any, ""],
-    limit: Int[Any, ""],
-    full: Bool[Any, ""],
-    capacity: int,
-) -> tuple[Int[Array, " R"], Int[Array, ""]]:
-    chol = cholesky(gram(kernel, z, mask))
-    prior, explained = _explained(kernel, z, mask, chol, x)
-    allowed = _allowed(prior, precision, tolerance, _least_open(kernel, z, mask, chol, full))
-    rows = jnp.concatenate([explained, jnp.zeros((capacity, len(x)))])
-    residual = jnp.where(valid, prior - jnp.sum(explained**2, axis=0), 0.0)
-
-    def wanted(loop: tuple) -> Bool[Array, ""]:
-        _, residual, _, count = loop
-        return (count < jnp.minimum(limit, capacity)) & jnp.any(residual > allowed)
-
-    def add(loop: tuple) -> tuple:
-        rows, residual, order, count = loop
-        best = jnp.argmax(residual / allowed)
-        pivot = residual[best] + NUGGET * prior[best]
-        covariance = jax.vmap(kernel.evaluate, (None, 0))(x[best], x) - rows[:, best] @ rows
-        row = covariance / jnp.sqrt(pivot)
-        left = jnp.where(valid, residual - row**2, 0.0).at[best].set(0.0)
-        return rows.at[len(z) + count].set(row), left, order.at[count].set(best), count + 1
-
-    begin = (rows, residual, jnp.zeros(capacity, int), jnp.asarray(0))
-    _, _, order, count = jax.lax.while_loop(wanted, add, begin)
-    return order, count
+    Args:
+        kernel: Of the latent function.
+        x: The inputs, as the kernel sees them.
+        prior: The prior variance at each.
+        explained: L⁻¹K(Z, x) of the points that there are.
+        left: The variance that they leave open.
+        allowed: The variance that may stay open.
+        limit: How many inputs may be added.
+    """
+    known = len(explained)
+    rows = np.concatenate([explained, np.empty((min(limit, 16), len(x)))])
+    left, chosen = left.copy(), []
+    while len(chosen) < limit and np.any(left > allowed):
+        best = int(np.argmax(left / allowed))
+        pivot = left[best] + NUGGET * prior[best]
+        used = known + len(chosen)
+        if used == len(rows):
+            rows = np.concatenate([rows, np.empty((used - known, len(x)))])
+        covariance = kernel.matrix(x[best : best + 1], x)[0] - rows[:used, best] @ rows[:used]
+        rows[used] = covariance / np.sqrt(pivot)
+        left -= rows[used] ** 2
+        left[best] = 0.0
+        chosen.append(best)
+    return np.asarray(chosen, int)
 
 
 def _explained(
-    kernel: Kernel,
-    z: Float[Array, "M P"],
-    mask: Bool[Array, " M"],
-    chol: Float[Array, "M M"],
-    x: Float[Array, "N P"],
-) -> tuple[Float[Array, " N"], Float[Array, "M N"]]:
-    """The prior variance at each input, and the rows whose squares the points explain of it."""
-    cross = jnp.where(mask[:, None], kernel(z, x), 0.0)
-    return kernel(x), solve_lower(chol, cross)
+    view: View, q: int
+) -> tuple[Float[np.ndarray, "M N"], Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    """Rows whose squares the points explain of each input's variance, what is left, and all."""
+    kernel, x = view.kernels[q], view.x - view.prior.origin
+    prior = kernel.diagonal(x)
+    cross = kernel.matrix(view.points[q] - view.prior.origin, x)
+    values = solve_lower(view.prior.chols[q], cross)
+    return values, prior - np.einsum("mn,mn->n", values, values), prior
 
 
-def _least_open(
-    kernel: Kernel,
-    z: Float[Array, "M P"],
-    mask: Bool[Array, " M"],
-    chol: Float[Array, "M M"],
-    full: Bool[Array, ""],
-) -> Float[Array, ""]:
-    """The least share of its prior variance that a point is needed for, where there is no room.
+def _least_open(prior: Prior, q: int) -> float:
+    """The least part of its prior variance that a point is needed for, where there is no room.
 
     A point that explains less than that is not worth the one that would have to go for it.
     """
-
-    def share() -> Float[Array, ""]:
-        precision = jnp.sum(solve_lower(chol, jnp.eye(len(z))) ** 2, axis=0)  # diagonal of K⁻¹
-        least = jnp.min(jnp.where(mask, 1 / (precision * kernel(z)), 1.0))
-        return jnp.minimum(_WORTH * least, _NEW_GROUND)
-
-    return jax.lax.cond(full, share, lambda: jnp.zeros(()))
+    chol = prior.chols[q]
+    precision = np.sum(solve_lower(chol, np.eye(len(chol))) ** 2, axis=0)  # diagonal of K⁻¹
+    least = np.min(1 / (precision * np.diagonal(prior.grams[q])))
+    return min(_WORTH * float(least), _NEW_GROUND)
 
 
 def _allowed(
-    prior: Float[Array, " N"],
-    precision: Float[Array, " N"],
-    tolerance: float | Float[Array, ""],
-    floor: Float[Array, ""] | float = 0.0,
-) -> Float[Array, " N"]:
+    prior: Float[np.ndarray, " N"],
+    precision: Float[np.ndarray, " N"],
+    tolerance: float,
+    floor: float = 0.0,
+) -> Float[np.ndarray, " N"]:
     """The variance that may stay open at each input."""
-    unseen = 2 * _LOSS / jnp.maximum(precision, 1e-300)
-    share = jnp.maximum(floor, _FINEST)
-    return jnp.maximum(jnp.minimum(tolerance * prior, unseen), share * prior) + 1e-300
+    unseen = 2 * _LOSS / np.maximum(precision, 1e-300)
+    least = max(floor, _FINEST)
+    return np.maximum(np.minimum(tolerance * prior, unseen), least * prior) + 1e-300

@@ -2,69 +2,22 @@
 
 import dataclasses
 
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jaxtyping import Array, Bool, Float, Int
-from tinygp.kernels import Kernel
+from jaxtyping import Bool
 
-from streamgp.data import Batch, Rows
-from streamgp.inducing.slots import extended, extends, inducing
+from streamgp.data.batch import Rows
 from streamgp.inducing.strategy import AbstractStrategy, View, place
-from streamgp.inference.learner import Learner, State
+from streamgp.inference.learner import Learner
+from streamgp.inference.prior import Points, Prior
 from streamgp.inference.pruning import prune
-from streamgp.model.multitask import Generative
-from streamgp.numerics.compiling import compiled
-
-_move = compiled(Learner.move)
-
-
-@compiled
-def _refined(
-    learner: Learner,
-    state: State,
-    batch: Batch,
-    fresh: Bool[Array, "Q M"],
-    start: Generative,
-    evaluations: int,
-) -> State:
-    return learner.refined(state, batch, fresh, start, evaluations=evaluations)
-
-
-@compiled
-def _seen(model: Generative, batch: Batch) -> tuple[tuple[Kernel, ...], Float[Array, "Q N"]]:
-    """The latent functions' kernels, and how precisely each row observes them."""
-    plain = paramax.unwrap(model)
-    return plain.latent_kernels, plain.latent_precision(batch)
-
-
-def settled(strategy: AbstractStrategy, state: State, batch: Batch) -> Bool[Array, " N"]:
-    """Which rows are known to change no point; none where the strategy cannot tell."""
-    plain, slots = paramax.unwrap(state.model), state.inducing
-    precision = plain.latent_precision(batch)
-    return strategy.settled(plain.latent_kernels, slots.points, slots.mask, batch.x, precision)
-
-
-_settled = compiled(settled)
-
-
-@compiled
-def _pruned(
-    strategy: AbstractStrategy, state: State, batch: Batch, budget: Int[Array, ""]
-) -> Bool[Array, "Q M"]:
-    plain = paramax.unwrap(state.model)
-    precision = plain.latent_precision(batch)
-    spare = [
-        strategy.spare(kernel, batch.x, p)
-        for kernel, p in zip(plain.latent_kernels, precision, strict=True)
-    ]
-    return prune(plain, state.inducing, state.site, budget, jnp.asarray(spare, float))
-
+from streamgp.inference.sites import Site
+from streamgp.inference.state import State
+from streamgp.model.multitask import MultiTaskGP, latent_precision
+from streamgp.parameters import unwrap
 
 _STRETCHES = (128, 32, 8, 1)  # samples that points are placed for together
 _FEW = 8  # part of the budget that new points may take before they are learned
-
-Points = tuple[Float[np.ndarray, "_ P"], ...]
+_ROOM = 32  # points from which spare ones go before the number doubles
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,13 +27,13 @@ class Placer:
     strategy: AbstractStrategy
     learner: Learner
 
-    def wanted(self, before: State, rows: Rows, model: Generative, update: int) -> Points:
+    def wanted(self, before: State, rows: Rows, model: MultiTaskGP, update: int) -> Points:
         """Where the strategy puts points for these rows, under that model's kernels."""
-        return place(self.strategy, self._view(before, rows, model, update))
+        return place(self.strategy, _view(before, rows, model, update))
 
-    def settled(self, state: State, batch: Batch) -> Bool[np.ndarray, " N"]:
+    def settled(self, state: State, rows: Rows) -> Bool[np.ndarray, " N"]:
         """Which rows change no point."""
-        return np.asarray(_settled(self.strategy, state, batch))
+        return self.strategy.settled(_view(state, rows, state.model, 0))
 
     @property
     def foresees(self) -> bool:
@@ -103,80 +56,119 @@ class Placer:
         """
         for size in _STRETCHES:
             ahead = rows.take(slice(size))
-            room, points = self.room(
-                state, self.wanted(state, ahead, state.model, update), ahead.pack()
-            )
+            wanted = self.wanted(state, ahead, state.model, update)
+            room, points = self.room(state, wanted, ahead)
             if not self.exceeds_budget(points):
                 return self.move(room, points)
         return state
 
-    def room(self, before: State, points: Points, batch: Batch) -> tuple[State, Points]:
+    def room(self, before: State, points: Points, rows: Rows) -> tuple[State, Points]:
         """Where a few points come to a full budget: the state without those that go for them.
 
         They go first, and some more with them, so that not every new point has to wait for one.
         Judged together, a new point that has seen little would itself be the one to go. Many new
         points are learned first: then they can be judged with the old ones.
         """
-        old = points_of(before)
+        old = before.points
         if self.budget is None or not extends(old, points):
             return before, points
         fresh = [p[len(o) :] for p, o in zip(points, old, strict=True)]
         more, few = max(map(len, fresh)), max(self.budget // _FEW, 1)
         if not self.exceeds_budget(points) or not 0 < more <= few or not before.count:
             return before, points
-        left = self._kept(before, batch, max(self.budget - more - few // 2, 1))
+        left = self._kept(before, rows, max(self.budget - more - few // 2, 1))
         both = tuple(np.concatenate(pair) for pair in zip(left, fresh, strict=True))
         return self.move(before, left), both
 
     def move(self, before: State, points: Points) -> State:
-        """The state at these points. Where they extend the old ones nothing is computed."""
-        if extends(points_of(before), points):
-            return extended(before, inducing(points))
-        return _move(self.learner, before, inducing(points))
+        """The state at these points. Where they extend the old ones nothing is lost."""
+        if extends(before.points, points):
+            return extended(before, points)
+        return self.learner.move(before, points)
 
-    def refined(self, before: State, moved: State, batch: Batch, start: Generative) -> State:
+    def refined(self, before: State, moved: State, rows: Rows, start: MultiTaskGP) -> State:
         """The moved state with its new points refined, if the strategy asks for it."""
-        old, new = points_of(before), points_of(moved)
-        if not self.strategy.refinement or not extends(old, new):
+        evaluations = self.strategy.refinement
+        if not evaluations or not extends(before.points, moved.points):
             return moved
-        slots = np.arange(moved.inducing.mask.shape[1])
-        known = np.asarray([len(points) for points in old])
-        fresh = np.asarray(moved.inducing.mask) & (slots >= known[:, None])
-        return _refined(
-            self.learner, moved, batch, jnp.asarray(fresh), start, self.strategy.refinement
-        )
+        old = [len(z) for z in before.points]
+        if old == [len(z) for z in moved.points]:
+            return moved
+        return self.learner.refined(moved, rows, old, start, evaluations=evaluations)
 
-    def pruned(self, before: State, state: State, batch: Batch) -> State:
+    def pruned(self, before: State, state: State, rows: Rows) -> State:
         """The state without the points that its posterior needs least.
 
-        Points go when there are more than the budget, and spare ones before a larger padded size
-        than that of the state before is opened: the cost of an update is in that size.
+        Points go when there are more than the budget. Spare ones also go whenever the number of
+        points has grown much: the cost of an update is in that number.
         """
         if self.budget is None:
             return state
-        grown = state.inducing.mask.shape > before.inducing.mask.shape and before.count > 0
-        if not self.exceeds_budget(points_of(state)) and not grown:
+        grown = before.count > 0 and _stage(state.points) > _stage(before.points)
+        if not self.exceeds_budget(state.points) and not grown:
             return state
-        left = self._kept(state, batch, self.budget)
-        return (
-            state if sum(map(len, left)) == np.sum(state.inducing.mask) else self.move(state, left)
-        )
+        left = self._kept(state, rows, self.budget)
+        same = sum(map(len, left)) == sum(map(len, state.points))
+        return state if same else self.move(state, left)
 
-    def _kept(self, state: State, batch: Batch, budget: int) -> Points:
+    def _kept(self, state: State, rows: Rows, budget: int) -> Points:
         """The points that stay when there may be no more than that of any latent function."""
         kept = self.strategy.kept(state, budget)
         if kept is None:
-            kept = _pruned(self.strategy, state, batch, jnp.asarray(budget))
-        points = np.asarray(state.inducing.points)
-        return tuple(p[k] for p, k in zip(points, np.asarray(kept), strict=True))
-
-    def _view(self, before: State, rows: Rows, model: Generative, update: int) -> View:
-        kernels, precision = _seen(model, rows.pack())
-        seen = np.asarray(precision)[:, : rows.size]
-        return View(points_of(before), rows.x, kernels, update, seen)
+            spare = self.strategy.spare(_view(state, rows, state.model, 0))
+            kept = prune(state.prior, state.site, state.posterior, budget, spare)
+        return tuple(z[flags] for z, flags in zip(state.points, kept, strict=True))
 
 
-def points_of(state: State) -> Points:
-    """The inducing points of each latent function."""
-    points, mask = np.asarray(state.inducing.points), np.asarray(state.inducing.mask)
-    return tuple(p[m] for p, m in zip(points, mask, strict=True))
+def _view(before: State, rows: Rows, model: MultiTaskGP, update: int) -> View:
+    same = model is before.model
+    plain = before.plain if same else unwrap(model)
+    prior = before.prior if same else Prior.of(plain, before.points)
+    batch = plain.batch(rows)
+    precision = batch.as_they_came(latent_precision(plain, batch).T).T
+    return View(before.points, rows.x, prior, update, precision)
+
+
+def _stage(points: Points) -> int:
+    """How large the largest set of points is, in steps that grow with it.
+
+    At most 32 points, 64, 96, 128, 192, 256 …: cost is cubic in the number.
+    """
+    most = max(map(len, points))
+    if most <= 2 * _ROOM:
+        return _ROOM if most <= _ROOM else 2 * _ROOM
+    size = 1 << (most - 1).bit_length()
+    return size * 3 // 4 if most <= size * 3 // 4 else size
+
+
+def extends(old: Points, new: Points) -> bool:
+    """Whether each latent function's new points are its old ones, in order, and perhaps more."""
+    return all(np.array_equal(a, b[: len(a)]) for a, b in zip(old, new, strict=True))
+
+
+def extended(state: State, points: Points) -> State:
+    """The state with further points behind its own. Nothing is lost or computed.
+
+    A Cholesky factor's leading block is that of the leading points, so the whitened values of
+    the old points, and with them the site, are the same numbers as before.
+    """
+    old, new = [len(z) for z in state.points], [len(z) for z in points]
+    if old == new:
+        return state
+    if len(state.site.linear) == len(old):  # a block per latent function
+        places = [np.arange(count) for count in old]
+        sizes = new
+    else:
+        starts = np.cumsum([0, *new[:-1]])
+        ranges = [start + np.arange(count) for start, count in zip(starts, old, strict=True)]
+        places, sizes = [np.concatenate(ranges)], [sum(new)]
+    linears, precisions = [], []
+    for own, size, linear, precision in zip(
+        places, sizes, state.site.linear, state.site.precision, strict=True
+    ):
+        wider, square = np.zeros(size), np.zeros((size, size))
+        wider[own] = linear
+        square[np.ix_(own, own)] = precision
+        linears.append(wider)
+        precisions.append(square)
+    return state.replace(points=points, site=Site(tuple(linears), tuple(precisions)))

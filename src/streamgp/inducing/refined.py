@@ -2,14 +2,13 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Bool, Float
-from tinygp.kernels import Kernel
+from jaxtyping import Bool, Float
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.strategy import AbstractStrategy, Points, View, as_strategy
+from streamgp.inference.state import State
 from streamgp.registry import storable
 
 
@@ -60,20 +59,11 @@ class Refined(AbstractStrategy):
 
     # `can_settle` stays false: a new point is refined with the rows that want it, never ahead.
 
-    def settled(
-        self,
-        kernels: Sequence[Kernel],
-        points: Float[Array, "Q M P"],
-        mask: Bool[Array, "Q M"],
-        x: Float[Array, "N P"],
-        precision: Float[Array, "Q N"],
-    ) -> Bool[Array, " N"]:
-        return self._base.settled(kernels, points, mask, x, precision)
+    def settled(self, view: View) -> Bool[np.ndarray, " N"]:
+        return self._base.settled(view)
 
-    def spare(
-        self, kernel: Kernel, x: Float[Array, "N P"], precision: Float[Array, " N"]
-    ) -> Float[Array, ""] | float:
-        return self._base.spare(kernel, x, precision)
+    def spare(self, view: View) -> Float[np.ndarray, " Q"] | float:
+        return self._base.spare(view)
 
-    def kept(self, state: Any, budget: int) -> Bool[np.ndarray, "Q M"] | None:
+    def kept(self, state: State, budget: int) -> Sequence[Bool[np.ndarray, " _"]] | None:
         return self._base.kept(state, budget)

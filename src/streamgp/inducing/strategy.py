@@ -5,12 +5,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
-from tinygp.kernels import Kernel
+from jaxtyping import Bool, Float
 
 from streamgp.errors import ConfigurationError, problem
+from streamgp.inference.prior import Prior
+from streamgp.inference.state import State
+from streamgp.kernels import Kernel
 
 
 class View(NamedTuple):
@@ -19,7 +20,8 @@ class View(NamedTuple):
     Attributes:
         points: The inducing points so far, one array per latent function.
         x: The inputs that just came.
-        kernels: The kernels as they are now, one per latent function.
+        prior: The kernels as they are now and the old points, factorised: `prior.project(x).open`
+            is the variance that the old points leave open at inputs.
         update: The number of this update, counted from one.
         precision: How precisely each row observes each latent function. Leaving variance open at
             row n costs half the product of that variance and `precision[q][n]`, in nats.
@@ -27,9 +29,14 @@ class View(NamedTuple):
 
     points: tuple[Float[np.ndarray, "_ P"], ...]
     x: Float[np.ndarray, "N P"]
-    kernels: tuple[Kernel, ...]
+    prior: Prior
     update: int
     precision: Float[np.ndarray, "Q N"]
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernel of each latent function, on inputs less `prior.origin`."""
+        return self.prior.kernels
 
     def explored(self) -> tuple[Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
         """The corners of the box that the points and the new inputs span."""
@@ -86,34 +93,31 @@ class AbstractStrategy(ABC):
         """Whether `settled` knows more than its default does."""
         return False
 
-    def settled(
-        self,
-        kernels: Sequence[Kernel],
-        points: Float[Array, "Q M P"],
-        mask: Bool[Array, "Q M"],
-        x: Float[Array, "N P"],
-        precision: Float[Array, "Q N"],
-    ) -> Bool[Array, " N"]:
+    def settled(self, view: View) -> Bool[np.ndarray, " N"]:
         """Which rows, were each to come alone, would change no point.
 
         Such rows need no placement, which makes streams of single samples fast. By default the
         strategy cannot tell, and no row is settled.
         """
-        return jnp.zeros(len(x), bool)
+        return np.zeros(len(view.x), bool)
 
-    def spare(
-        self, kernel: Kernel, x: Float[Array, "N P"], precision: Float[Array, " N"]
-    ) -> Float[Array, ""] | float:
+    def spare(self, view: View) -> Float[np.ndarray, " Q"] | float:
         """The open part of a point's prior variance below which the other points make it spare.
 
         Spare points go when points are dropped, even below the budget.
         """
         return 0.0
 
-    def kept(self, state: Any, budget: int) -> Bool[np.ndarray, "Q M"] | None:
-        """Which slots to keep so that no latent function has more points than `budget`.
+    def kept(self, state: State, budget: int) -> Sequence[Bool[np.ndarray, " _"]] | None:
+        """Which points to keep so that no latent function has more of them than `budget`.
 
-        None, the default, keeps the points whose loss would change the posterior most.
+        Args:
+            state: `state.points` has the points of each latent function.
+            budget: How many may stay.
+
+        Returns:
+            One array of flags per latent function. None, the default, keeps the points whose loss
+            would change the posterior most.
         """
         return None
 
@@ -132,7 +136,7 @@ def as_strategy(given: Any) -> AbstractStrategy:
     """A strategy as it is, or a function made into one."""
     if isinstance(given, AbstractStrategy):
         return given
-    if callable(given) and not isinstance(given, type | Kernel):
+    if callable(given) and not isinstance(given, type):
         return FunctionStrategy(given)
     raise ConfigurationError(
         problem(

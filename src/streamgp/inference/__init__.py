@@ -1,1 +1,0 @@
-"""Sites, and everything that is done with them."""

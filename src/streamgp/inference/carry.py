@@ -1,8 +1,8 @@
 """Carry: take what past data said from the old inducing points to new ones.
 
-Two rules behind one interface: (model, old points, site, new points) → site at the new points,
-both under the hyperparameters the site was learned with. Both give Λ ⪰ 0, both lose nothing when
-the new points include the old ones, and they differ only when points are dropped:
+Two rules behind one interface: (old prior, site, new prior) → site at the new points, both under
+the hyperparameters the site was learned with. Both give Λ ⪰ 0, both lose nothing when the new
+points include the old ones, and they differ only when points are dropped:
 
 - `Marginals` keeps the old posterior's marginals at the new points, the paper's continual prior
   (Eq. 7).
@@ -12,38 +12,40 @@ the new points include the old ones, and they differ only when points are droppe
 A change of hyperparameters afterwards is `rewhitened`, exactly.
 """
 
-from abc import abstractmethod
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
-import equinox as eqx
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
 
-from streamgp.inference.conditioning import Inducing, condition, factorise
+from streamgp.inference.posterior import condition
+from streamgp.inference.prior import Factors, Prior
 from streamgp.inference.sites import Site, as_blocks
-from streamgp.model.multitask import Generative
-from streamgp.numerics.linalg import cross_gram, eigh, solve_lower, symmetric
+from streamgp.numerics.linalg import solve_lower, symmetric
 from streamgp.registry import storable
 
-_LARGEST_SHARE = 1 - 1e-12  # of a direction's prior variance that data may have explained
+_LARGEST_PART = 1 - 1e-12  # of a direction's prior variance that data may have explained
 
 
-class Carry(eqx.Module):
+class Carry(ABC):
     """A rule for moving the site to inducing points that do not include the old ones."""
 
     @abstractmethod
-    def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Site:
-        """The site at `new`; `model` holds the hyperparameters that it is whitened under."""
+    def __call__(self, old: Prior, site: Site, new: Prior) -> Site:
+        """The site at the points of `new`, under the same hyperparameters."""
 
 
 @storable
+@dataclasses.dataclass(frozen=True)
 class Projection(Carry):
     """Keep the old site as pseudo-observations: with v_old = C·v_new, λ ← Cᵀλ and Λ ← CᵀΛC."""
 
-    def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Site:
-        return through(site, _t(_transition(model, old, new)))
+    def __call__(self, old: Prior, site: Site, new: Prior) -> Site:
+        return through(site, [t.T for t in _transition(old, new)])
 
 
 @storable
+@dataclasses.dataclass(frozen=True)
 class Marginals(Carry):
     """Keep the old posterior's marginals at the new points (the paper's rule).
 
@@ -51,43 +53,39 @@ class Marginals(Carry):
     N(T·m, I − Ω), Ω = T(I − S)Tᵀ = U diag(ω) Uᵀ; its site is Λ = U diag(ω/(1−ω)) Uᵀ.
     """
 
-    def __call__(self, model: Generative, old: Inducing, site: Site, new: Inducing) -> Site:
-        transition = as_blocks(_transition(model, old, new), len(site.linear))
+    def __call__(self, old: Prior, site: Site, new: Prior) -> Site:
+        transitions = as_blocks(_transition(old, new), len(site.linear))
         posterior = condition(site)
-        half = solve_lower(posterior.chol, _t(transition))
-        omega, vectors = eigh(symmetric(transition @ _t(transition) - _t(half) @ half))
-        omega = jnp.clip(omega, 0.0, _LARGEST_SHARE)
-        precision = (vectors * (omega / (1 - omega))[:, None, :]) @ _t(vectors)
-        mean = jnp.einsum("gst,gt->gs", transition, posterior.mean)
-        linear = mean + jnp.einsum("gst,gt->gs", precision, mean)
-        return Site(linear, symmetric(precision))
+        linears, precisions = [], []
+        for t, mean, chol in zip(transitions, posterior.mean, posterior.chols, strict=True):
+            half = solve_lower(chol, t.T)
+            omega, vectors = np.linalg.eigh(symmetric(t @ t.T - half.T @ half))
+            omega = np.clip(omega, 0.0, _LARGEST_PART)
+            precision = symmetric((vectors * (omega / (1 - omega))) @ vectors.T)
+            moved = t @ mean
+            linears.append(moved + precision @ moved)
+            precisions.append(precision)
+        return Site(tuple(linears), tuple(precisions))
 
 
-def rewhitened(
-    site: Site, old_chol: Float[Array, "Q M M"], new_chol: Float[Array, "Q M M"]
-) -> Site:
-    """The same site on u, whitened by another prior factor: v_old = L_old⁻¹ L_new v_new."""
-    return through(site, solve_lower(old_chol, new_chol))
+def rewhitened(site: Site, old: Factors, new: Factors) -> Site:
+    """The same site on u, whitened by other prior factors: v_old = L_old⁻¹ L_new v_new."""
+    return through(site, [solve_lower(a, b) for a, b in zip(old, new, strict=True)])
 
 
-def _transition(model: Generative, old: Inducing, new: Inducing) -> Float[Array, "Q R M"]:
+def _transition(old: Prior, new: Prior) -> Factors:
     """T = L_n⁻¹ K_no L_o⁻ᵀ: E[v_new | v_old] = T·v_old, and E[v_old | v_new] = Tᵀ·v_new."""
-    cross = jnp.stack(
-        [
-            cross_gram(kernel, old.points[q], old.mask[q], new.points[q], new.mask[q])
-            for q, kernel in enumerate(model.latent_kernels)
-        ]
-    )
-    half = solve_lower(factorise(model, old), cross)  # L_o⁻¹ K_on
-    return solve_lower(factorise(model, new), _t(half))
+    maps = []
+    for q, cross in enumerate(old.cross_to(new.points)):
+        half = solve_lower(old.chols[q], cross)  # L_o⁻¹ K_on
+        maps.append(solve_lower(new.chols[q], half.T))
+    return tuple(maps)
 
 
-def through(site: Site, maps: Float[Array, "Q M R"]) -> Site:
+def through(site: Site, maps: Sequence[np.ndarray]) -> Site:
     """The site on v_new when v_old = C·v_new: λ ← Cᵀλ, Λ ← CᵀΛC."""
-    c = as_blocks(maps, len(site.linear))
-    linear = jnp.einsum("gst,gs->gt", c, site.linear)
-    return Site(linear, symmetric(_t(c) @ site.precision @ c))
-
-
-def _t(a: Float[Array, "*b S T"]) -> Float[Array, "*b T S"]:
-    return jnp.swapaxes(a, -1, -2)
+    blocks = as_blocks(maps, len(site.linear))
+    return Site(
+        tuple(c.T @ linear for c, linear in zip(blocks, site.linear, strict=True)),
+        tuple(symmetric(c.T @ p @ c) for c, p in zip(blocks, site.precision, strict=True)),
+    )

@@ -7,20 +7,28 @@ rounds are damped so that the bound never falls.
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+import numpy as np
+from jaxtyping import Float
 
-from streamgp.data import Batch
-from streamgp.inference.bounds import site_bound
-from streamgp.inference.conditioning import Marginals, Posterior, condition, marginals
-from streamgp.inference.sites import RowSites, Site, aggregate
+from streamgp.data.batch import Batch
+from streamgp.inference.bounds import expected_log_density, site_bound
+from streamgp.inference.posterior import Marginals, Posterior, condition, marginals
+from streamgp.inference.sites import RowSites, RunBlocks, Site, aggregate, times
 from streamgp.model.mixing import Features
-from streamgp.model.multitask import Generative
+from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
-_SMALLEST_SHARE = 8.0**-8
+_SMALLEST_STEP = 8.0**-8
 _ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal
+
+
+class Setting(NamedTuple):
+    """What a choice of hyperparameters implies for a batch, before its own sites."""
+
+    model: MultiTaskGP  # plain
+    batch: Batch
+    features: Features
+    carried: Site
 
 
 class Fit(NamedTuple):
@@ -30,135 +38,120 @@ class Fit(NamedTuple):
     site: Site  # carried and rows together
     posterior: Posterior
     marginals: Marginals
-    bound: Float[Array, ""]
+    bound: float
 
 
-class _Loop(NamedTuple):
-    fit: Fit
-    share: Float[Array, ""]  # ρ, the damping
-    rounds: Int[Array, ""]
-    done: Bool[Array, ""]
-
-
-def fit_rows(
-    model: Generative, batch: Batch, features: Features, carried: Site, rows: RowSites
-) -> Fit:
+def fit_rows(setting: Setting, rows: RowSites) -> Fit:
     """q conditioned on the carried site and these row sites, with its bound."""
-    site = carried + aggregate(rows, features)
+    model, batch, features, carried = setting
+    site = carried + aggregate(batch, rows, features)
     posterior = condition(site)
-    at_rows = marginals(posterior, features)
-    bound = site_bound(model, batch, rows, posterior, at_rows)
+    at_rows = marginals(batch, posterior, features)
+    expected = expected_log_density(model, batch, at_rows)
+    bound = site_bound(batch, expected, rows, posterior, at_rows)
     return Fit(rows, site, posterior, at_rows, bound)
 
 
-def blank_fit(
-    model: Generative, batch: Batch, features: Features, carried: Site, rows: RowSites
-) -> Fit:
-    """These row sites with nothing computed from them yet, and a bound that anything beats."""
-    shapes = jax.eval_shape(fit_rows, model, batch, features, carried, rows)
-    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-    return zeros._replace(rows=rows, bound=jnp.asarray(-jnp.inf))
+def curvature(
+    model: MultiTaskGP, batch: Batch, mean: Float[np.ndarray, " R"], covariance: RunBlocks
+) -> tuple[Float[np.ndarray, " R"], RunBlocks]:
+    """E_q[∇ log p] and −E_q[∇∇ log p] of every row."""
+    gradient = np.empty(batch.flat_size)
+    precision = tuple(np.empty_like(c) for c in covariance)
+    rows = of_groups(model, batch, mean, covariance)
+    places = of_groups(model, batch, mean, precision)
+    for (group, likelihood, m, c), (_, _, _, place) in zip(rows, places, strict=True):
+        slope, place[:] = likelihood.curvature(group.y, m, c)
+        gradient[group.flat] = slope.ravel()
+    return gradient, precision
 
 
-def natural_step(
-    model: Generative,
-    batch: Batch,
-    features: Features,
-    carried: Site,
-    now: Fit,
-    share: float | Float[Array, ""] = 1.0,
-) -> RowSites:
-    """A step of that share along the natural gradient: b → ∂E/∂m + P·m, P → −2·∂E/∂S.
+def natural_step(setting: Setting, now: Fit, step: float = 1.0) -> RowSites:
+    """A step of that length along the natural gradient: b → ∂E/∂m + P·m, P → −2·∂E/∂S.
 
     Factorised blocks go one after the other, each seeing the means the ones before it moved to.
     """
-    means, mean = now.marginals.block_means, now.marginals.mean
-    gradient, target = model.curvature(batch, mean, now.marginals.covariance)
-    precision = now.rows.precision + share * (target - now.rows.precision)
+    model, batch, features, carried = setting
+    means, covariance = now.marginals.block_means, now.marginals.covariance
+    gradient, target = curvature(model, batch, now.marginals.mean, covariance)
+    precision = tuple(
+        old + step * (new - old) for old, new in zip(now.rows.precision, target, strict=True)
+    )
     blocks = means.shape[-1]
     if blocks > 1:
-        site = aggregate(RowSites(now.rows.linear, precision), features)
-        chol = cholesky_of_identity_plus(carried.precision + site.precision)
+        means = means.copy()
+        moved = aggregate(batch, RowSites(now.rows.linear, precision), features)
     columns = []
     for g in range(blocks):
-        old = now.rows.linear[..., g]
-        wanted = gradient + jnp.einsum("njk,nk->nj", target, now.marginals.block_means[..., g])
-        columns.append(old + share * (wanted - old))
+        old = now.rows.linear[:, g]
+        wanted = gradient + times(batch, target, now.marginals.block_means[:, g])
+        columns.append(old + step * (wanted - old))
         if g + 1 < blocks:
-            design = features.design[:, :, g]
-            pull = carried.linear[g] + jnp.einsum("njs,nj->s", design, columns[g])
-            half = solve_lower(chol[g], pull[:, None])
-            moved = design @ solve_lower(chol[g], half, transpose=True)[:, 0]
-            means = means.at[..., g].set(moved)
-            mean = features.offset + jnp.sum(means, axis=-1)
-            gradient, _ = model.curvature(batch, mean, now.marginals.covariance)
-    return RowSites(jnp.stack(columns, axis=-1), precision)
+            chol = cholesky_of_identity_plus(carried.precision[g] + moved.precision[g])
+            pull = carried.linear[g] + features.design[g].T @ columns[g]
+            half = solve_lower(chol, pull)
+            means[:, g] = features.design[g] @ solve_lower(chol, half, transpose=True)
+            mean = features.offset + means.sum(axis=-1)
+            gradient, _ = curvature(model, batch, mean, covariance)
+    return RowSites(np.stack(columns, axis=-1), precision)
 
 
-def no_sites(features: Features) -> RowSites:
+def no_sites(batch: Batch, features: Features) -> RowSites:
     """Rows that have said nothing yet."""
-    blocks = features.design.shape[2]
-    return RowSites(jnp.zeros((*features.offset.shape, blocks)), jnp.zeros_like(features.slack))
-
-
-def first_sites(model: Generative, batch: Batch, features: Features, carried: Site) -> RowSites:
-    """The sites that rows begin with, by what carried and conjugate sites say of them."""
-    exact = exact_sites(model, batch, features, no_sites(features))
-    before = marginals(condition(carried + aggregate(exact, features)), features)
-    gradient, precision = model.per_row(
-        lambda likelihood, *row: likelihood.first_site(*row), batch, before.mean, before.covariance
+    blocks = len(features.design)
+    return RowSites(
+        np.zeros((batch.flat_size, blocks)), tuple(np.zeros_like(s) for s in features.slack)
     )
-    pull = jnp.einsum("njk,nkg->njg", precision, before.block_means)
-    return RowSites(pull + gradient[..., None] / pull.shape[-1], precision)
 
 
-def exact_sites(model: Generative, batch: Batch, features: Features, held: RowSites) -> RowSites:
+def first_sites(setting: Setting) -> RowSites:
+    """The sites that rows begin with, by what carried and conjugate sites say of them."""
+    model, batch, features, carried = setting
+    exact = exact_sites(setting, no_sites(batch, features))
+    if model.conjugate and len(features.design) == 1:
+        return exact
+    before = marginals(batch, condition(carried + aggregate(batch, exact, features)), features)
+    gradient = np.empty(batch.flat_size)
+    precision = tuple(np.empty_like(s) for s in features.slack)
+    rows = of_groups(model, batch, before.mean, before.covariance)
+    places = of_groups(model, batch, before.mean, precision)
+    for (group, likelihood, m, c), (_, _, _, place) in zip(rows, places, strict=True):
+        slope, place[:] = likelihood.first_site(group.y, m, c)
+        gradient[group.flat] = slope.ravel()
+    pull = np.stack([times(batch, precision, mean) for mean in before.block_means.T], axis=-1)
+    return RowSites(pull + gradient[:, None] / pull.shape[-1], precision)
+
+
+def exact_sites(setting: Setting, held: RowSites) -> RowSites:
     """`held`, with the sites of conjugate channels made exact for the model's parameters.
 
     It lets the M step see the collapsed bound of Gaussian channels in the noise. Factorised
     blocks share rows, so no row's site is exact there and all are held.
     """
-    if features.design.shape[2] > 1:
+    model, batch, features, _ = setting
+    if len(features.design) > 1 or not any(c.likelihood.conjugate for c in model.channels):
         return held
-    zeros = jnp.zeros_like(features.slack)
-    gradient, precision = model.curvature(batch, features.offset, zeros)
-    exact = jnp.asarray([c.likelihood.conjugate for c in model.channels])[batch.channel]
-    return RowSites(
-        jnp.where(exact[:, None, None], gradient[..., None], held.linear),
-        jnp.where(exact[:, None, None], precision, held.precision),
-    )
+    linear = held.linear.copy()
+    precision = tuple(p.copy() for p in held.precision)
+    for group, likelihood, offset, place in of_groups(model, batch, features.offset, precision):
+        if likelihood.conjugate:
+            slope, place[:] = likelihood.curvature(group.y, offset, np.zeros(place.shape))
+            linear[group.flat, 0] = slope.ravel()
+    return RowSites(linear, precision)
 
 
-def e_step(
-    model: Generative,
-    batch: Batch,
-    features: Features,
-    carried: Site,
-    rows: RowSites,
-    *,
-    rounds: int | Int[Array, ""],
-    tolerance: float | Float[Array, ""],
-) -> tuple[Fit, Int[Array, ""]]:
+def e_step(setting: Setting, rows: RowSites, *, rounds: int, tolerance: float) -> tuple[Fit, int]:
     """A better fit, from these row sites on, and how many rounds it took."""
-
-    def better(loop: _Loop) -> _Loop:
-        old = loop.fit
-        candidate = natural_step(model, batch, features, carried, old, loop.share)
-        new = fit_rows(model, batch, features, carried, candidate)
-        slack = _ROUNDING * (1 + jnp.abs(new.bound))
-        accepted = new.bound >= old.bound - slack  # false for NaN
-        small = jnp.abs(new.bound - old.bound) < tolerance
-        share = jnp.where(accepted, jnp.minimum(4 * loop.share, 1.0), loop.share / 8)
-        # The first pass, of share zero, only evaluates the rows' sites as they came.
-        share = jnp.where(loop.rounds == 0, 1.0, share)
-        done = (accepted & small & (loop.share == 1.0)) | (share < _SMALLEST_SHARE)
-        fit = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)
-        return _Loop(fit, share, loop.rounds + 1, done)
-
-    rows = exact_sites(model, batch, features, rows)
-    start = _Loop(
-        blank_fit(model, batch, features, carried, rows),
-        jnp.zeros(()), jnp.asarray(0), jnp.asarray(False),
-    )  # fmt: skip
-    end = jax.lax.while_loop(lambda loop: ~loop.done & (loop.rounds <= rounds), better, start)
-    return end.fit, end.rounds - 1
+    fit = fit_rows(setting, exact_sites(setting, rows))
+    step, count = 1.0, 0
+    while count < rounds:
+        new = fit_rows(setting, natural_step(setting, fit, step))
+        count += 1
+        slack = _ROUNDING * (1 + abs(new.bound))
+        accepted = new.bound >= fit.bound - slack  # false for NaN
+        done = accepted and abs(new.bound - fit.bound) < tolerance and step == 1.0
+        fit = new if accepted else fit
+        step = min(4 * step, 1.0) if accepted else step / 8
+        if done or step < _SMALLEST_STEP:
+            break
+    return fit, count

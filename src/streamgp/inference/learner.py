@@ -1,181 +1,218 @@
-"""The functional core: init, step, predict. Pure functions of a state; jit and vmap them freely.
+"""The functional core: init, step, predict. Pure functions of a state.
 
-    state = learner.init(model, inducing)
-    state, info = learner.step(state, batch)
-    mean, covariance = learner.predict(state, x, channel)
-
-Call them in double precision (`with jax.enable_x64(True)`).
+state = learner.init(model, points)
+state, info = learner.step(state, rows)
+mean, covariance = learner.predict(state, x, channel)
 """
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-import numpy as np
-import paramax
-from jaxtyping import Array, Bool, Float, Int
+import dataclasses
+from collections.abc import Sequence
 
-from streamgp.data import Batch
+import numpy as np
+from jaxtyping import Float, Int
+
+from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory
 from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.conditioning import (
-    Inducing,
-    Posterior,
-    condition,
-    factorise,
-    features,
-    joint,
-    marginals,
-)
+from streamgp.inference.channel_memory import expand_at
+from streamgp.inference.noise import is_exact
+from streamgp.inference.posterior import Marginals, marginals
+from streamgp.inference.prior import Points, Prior
 from streamgp.inference.refinement import refine_points
 from streamgp.inference.sequential import filter_rows
 from streamgp.inference.sites import empty
 from streamgp.inference.state import Info, State
-from streamgp.inference.vem import VEM, Episode, Options, counted, remember_channels
-from streamgp.model.multitask import Generative
+from streamgp.inference.vem import VEM, Episode, Options, counted
+from streamgp.model.mixing import Mixed
+from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.numerics.linalg import solve_lower
 from streamgp.registry import storable
-
-__all__ = ["VEM", "Info", "Learner", "State"]
 
 
 @storable
-class Learner(eqx.Module):
-    """How updates are made. `learning=None` leaves hyperparameters alone."""
+@dataclasses.dataclass(frozen=True)
+class Learner:
+    """How updates are made.
 
-    learning: VEM | None = VEM()
-    carry: Carry = Projection()
-    factorised: bool = eqx.field(static=True, default=False)
-    e_rounds: int = eqx.field(static=True, default=100)
-    e_tolerance: float = eqx.field(static=True, default=1e-4)
+    Args:
+        learning: How hyperparameters are learned; None leaves them alone.
+        carry: The rule for inducing points that are dropped.
+        factorised: Whether each latent function has a posterior of its own.
+        e_rounds: The largest number of rounds of an E step.
+        e_tolerance: The gain of the bound, in nats, below which an E step ends.
+    """
+
+    learning: VEM | None = VEM()  # noqa: RUF009 (frozen)
+    carry: Carry = Projection()  # noqa: RUF009 (frozen)
+    factorised: bool = False
+    e_rounds: int = 100
+    e_tolerance: float = 1e-4
 
     @property
     def _options(self) -> Options:
         return Options(self.factorised, self.e_rounds, self.e_tolerance)
 
-    def init(self, model: Generative, inducing: Inducing) -> State:
+    def init(self, model: MultiTaskGP, points: Points) -> State:
         """The state before any data."""
-        latents, slots = inducing.mask.shape
-        blocks, size = (latents, slots) if self.factorised else (1, latents * slots)
-        nothing = jnp.asarray(np.zeros(()))
-        return State(
-            model=model,
-            inducing=inducing,
-            site=empty(blocks, size),
-            memory=memory.blank(model),
-            count=nothing,
-            energy=nothing,
-        )
+        site = empty([len(z) for z in points], factorised=self.factorised)
+        return State(model, points, site, memory.blank(model), 0.0, 0.0)
 
-    def move(self, state: State, inducing: Inducing) -> State:
+    def move(self, state: State, points: Points) -> State:
         """The same knowledge at other inducing points, by the learner's rule of carrying."""
-        model = paramax.unwrap(state.model)
-        site = self.carry(model, state.inducing, state.site, inducing)
-        return state.replace(inducing=inducing, site=site)
+        site = self.carry(state.prior, state.site, Prior.of(state.plain, points))
+        return state.replace(points=points, site=site)
 
     def refined(
-        self, state: State, batch: Batch, fresh: Bool[Array, "Q M"], start: Generative,
-        *, evaluations: int,
-    ) -> State:  # fmt: skip
-        """The state with its `fresh` points, which carry no site yet, where they serve best."""
-        points = refine_points(state, batch, start, fresh, self._options, evaluations=evaluations)
-        return eqx.tree_at(lambda s: s.inducing, state, points)
+        self, state: State, rows: Rows, old: Sequence[int], start: MultiTaskGP, *, evaluations: int
+    ) -> State:
+        """The state with its new points, which carry no site yet, where they serve best.
 
-    def tempered(self, state: State, share: Float[Array, ""] | float) -> State:
-        """The state with that share of all it was told: the prior's part is untouched."""
-        told = {
-            "site": state.site,
-            "memory": state.memory,
-            "count": state.count,
-            "energy": state.energy,
-        }
-        return state.replace(**jax.tree.map(lambda leaf: share * leaf, told))
+        Args:
+            state: With the new points, which follow all others.
+            rows: The rows that they are for.
+            old: How many points of each latent function are not new.
+            start: The hyperparameters.
+            evaluations: How often the bound may be evaluated.
+        """
+        points = refine_points(
+            state, state.model.batch(rows), start, old, self._options, evaluations=evaluations
+        )
+        return state.replace(points=points)
+
+    def tempered(self, state: State, part: float) -> State:
+        """The state with that part of all it was told: the prior's part is untouched."""
+        return state.replace(
+            site=state.site.scaled(part),
+            memory=state.memory.scaled(part),
+            count=part * state.count,
+            energy=part * state.energy,
+        )
 
     def step(
-        self, state: State, batch: Batch, start: Generative | None = None, *, learn: bool = True
+        self, state: State, rows: Rows, start: MultiTaskGP | None = None, *, learn: bool = True
     ) -> tuple[State, Info]:
-        """Fold a batch in; with `learn`, and a rule of learning, hyperparameters as well.
+        """Fold rows in; with `learn`, and a rule of learning, hyperparameters as well.
 
-        `start` are hyperparameters to begin from, if not the state's own. A batch whose rows are
-        all padding learns hyperparameters from what is carried.
+        Args:
+            state: What is known before.
+            rows: The new observations. If there are none, hyperparameters are learned from what
+                is carried.
+            start: The hyperparameters to begin from, if not the state's own.
+            learn: Whether hyperparameters may be learned.
+
+        Returns:
+            What is known after, and what happened.
         """
-        before = self.log_predictive(state, batch)
-        chol = factorise(paramax.unwrap(state.model), state.inducing)
-        episode = Episode(state, chol, batch, self._options)
+        batch = state.model.batch(rows)
+        before = self._scores(state, batch)
+        episode = Episode(state, batch, self._options)
         learned = episode.learn(start or state.model, self.learning if learn else None)
-        fit, remembered = learned.fit, state.memory
+        trial, fit, remembered = learned.trial, learned.fit, state.memory
         if self.learning is not None:
-            remembered = remembered.recentred(learned.model, state.model)
-            remembered += episode.remember(learned.model, fit, kernels=learn)
-        said = episode.of_noise(learned.model) - episode.of_noise(state.model)
-        bound = fit.bound + said - condition(state.site).log_evidence
-        setting = episode.setting(learned.model)
-        count, energy = counted(state, setting.model, batch, setting.features)
+            remembered = remembered.recentred(trial.wrapped, state.model)
+            remembered += episode.remember(learned, kernels=learn)
+        model = trial.setting.model
+        said = episode.of_noise(model) - episode.of_noise(state.plain)
+        count, energy = counted(state, model, batch, trial.setting.features)
         after = state.replace(
-            model=learned.model, site=fit.site, memory=remembered, count=count, energy=energy
+            model=trial.wrapped, site=fit.site, memory=remembered, count=count, energy=energy
         )
+        # What the step has computed on the way need not be computed again.
+        vars(after).update(plain=model, prior=trial.prior, posterior=fit.posterior)
+        bound = fit.bound + said - state.posterior.log_evidence
         work = (learned.e_rounds, learned.m_evaluations)
-        return after, Info(bound, before, *work, after.is_finite())
+        return after, Info(bound, batch.as_they_came(before), *work, after.is_finite())
 
-    def filter(self, state: State, batch: Batch) -> tuple[State, Float[Array, " N"]]:
-        """Fold the rows of a batch in one by one, in order, at fixed hyperparameters.
+    def filter(self, state: State, rows: Rows) -> tuple[State, Float[np.ndarray, " N"]]:
+        """Fold rows in one by one, in order, at fixed hyperparameters. For joint sites only.
 
-        The state is that of as many steps of one row each; beside it, the log predictive density
-        of each row before it was learned. For joint sites only.
+        Returns:
+            The state as after that many steps of one row each, and the log predictive density of
+            each row before it was learned.
         """
-        model = paramax.unwrap(state.model)
-        chol = factorise(model, state.inducing)
         done = filter_rows(
-            model, state.inducing, chol, state.site, batch,
-            rounds=self.e_rounds, tolerance=self.e_tolerance,
+            state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance,
         )  # fmt: skip
-        scores = _scores(model, batch, done.before.mean, done.before.covariance)
         remembered = state.memory
-        if self.learning is not None:
-            remembered += memory.joined(
+        if self.learning is not None and not is_exact(state.model):
+            remembered = remembered + memory.joined(
                 memory.blank(state.model.kernels),
-                remember_channels(state.model, batch, done.rows, done.after, done.latent),
+                expand_at(state.model, done.setting, done.rows, done.after, done.latents),
             )
-        count, energy = counted(state, model, batch, done.features)
+        count, energy = counted(state, state.plain, done.setting.batch, done.setting.features)
         after = state.replace(site=done.site, memory=remembered, count=count, energy=energy)
-        return after, scores
-
-    def condition(self, state: State) -> Posterior:
-        """q(v), for repeated predictions."""
-        return condition(state.site)
+        vars(after).update(plain=state.plain, prior=state.prior)
+        batch = done.setting.batch
+        return after, batch.as_they_came(scores(state.plain, batch, done.before))
 
     def predict(
-        self,
-        state: State,
-        x: Float[Array, "N P"],
-        channel: Int[Array, " N"],
-    ) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]:
-        """Mean and covariance of the latent parameters f of that channel at each row."""
-        model = paramax.unwrap(state.model)
-        chol = factorise(model, state.inducing)
-        rows = features(model, state.inducing, chol, x, channel, factorised=self.factorised)
-        at_rows = marginals(self.condition(state), rows)
-        return at_rows.mean, at_rows.covariance
+        self, state: State, x: Float[np.ndarray, "N P"], channel: int
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """Mean and covariance of the latent parameters f of a channel at each input."""
+        batch = _unobserved(state.plain, x, channel)
+        at_rows = self._marginals(state, batch)
+        return at_rows.mean.reshape(len(x), -1), at_rows.covariance[0]
 
     def predict_joint(
-        self,
-        state: State,
-        x: Float[Array, "N P"],
-        channel: Int[Array, " N"],
-    ) -> tuple[Float[Array, "N J"], Float[Array, "N J N J"]]:
-        """As `predict`, with the covariances between the rows: N²J² numbers."""
-        model = paramax.unwrap(state.model)
-        chol = factorise(model, state.inducing)
-        posterior = self.condition(state)
-        return joint(model, state.inducing, chol, posterior, x, channel, factorised=self.factorised)
+        self, state: State, x: Float[np.ndarray, "N P"], channels: Sequence[int]
+    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        """q(f) of several channels at all inputs together.
 
-    def log_predictive(self, state: State, batch: Batch) -> Float[Array, " N"]:
-        """log p(y) of each row, nothing learned; zero for padding."""
-        mean, covariance = self.predict(state, batch.x, batch.channel)
-        return _scores(paramax.unwrap(state.model), batch, mean, covariance)
+        Returns:
+            Mean and covariance of R numbers: channel after channel, input after input, latent
+            parameter after latent parameter.
+        """
+        prior, posterior, model = state.prior, state.posterior, state.plain
+        projection = prior.project(x)
+        means, halves, weights = [], [], []
+        for channel in channels:
+            batch = _unobserved(model, x, channel)
+            mixed = Mixed.of(model, batch, factorised=self.factorised)
+            features = mixed.features(projection)
+            parts = zip(posterior.chols, features.design, strict=True)
+            halves.append(np.concatenate([solve_lower(c, a.T) for c, a in parts]))
+            blocks = zip(features.design, posterior.mean, strict=True)
+            means.append(features.offset + sum(a @ m for a, m in blocks))
+            weights.append(model.channels[channel].loadings)
+        half = np.concatenate(halves, axis=1)
+        covariance = half.T @ half
+        loadings = np.concatenate([np.tile(w, (len(x), 1)) for w in weights])  # R Q
+        place = np.concatenate([np.repeat(np.arange(len(x)), len(w)) for w in weights])
+        centred = x - prior.origin
+        for q, kernel in enumerate(prior.kernels):
+            values = projection.values[q]
+            left = kernel.matrix(centred, centred) - values.T @ values  # open given v
+            np.fill_diagonal(left, projection.open[q])  # rounded up to zero
+            outer = loadings[:, q, None] * loadings[None, :, q]
+            covariance += outer * left[np.ix_(place, place)]
+        return np.concatenate(means), covariance
+
+    def log_predictive(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
+        """log p(y) of each row, nothing learned."""
+        batch = state.model.batch(rows)
+        return batch.as_they_came(self._scores(state, batch))
+
+    def _scores(self, state: State, batch: Batch) -> Float[np.ndarray, " N"]:
+        return scores(state.plain, batch, self._marginals(state, batch))
+
+    def _marginals(self, state: State, batch: Batch) -> Marginals:
+        mixed = Mixed.of(state.plain, batch, factorised=self.factorised)
+        features = mixed.features(state.prior.project(batch.x))
+        return marginals(batch, state.posterior, features)
 
 
-def _scores(
-    model: Generative, batch: Batch, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
-) -> Float[Array, " N"]:
-    return model.per_row(
-        lambda likelihood, *row: likelihood.log_predictive(*row), batch, mean, covariance
-    )
+def scores(model: MultiTaskGP, batch: Batch, at_rows: Marginals) -> Float[np.ndarray, " N"]:
+    """The log predictive density of each row of a batch."""
+    found = np.empty(batch.size)
+    for group, likelihood, mean, covariance in of_groups(
+        model, batch, at_rows.mean, at_rows.covariance
+    ):
+        found[group.rows] = likelihood.log_predictive(group.y, mean, covariance)
+    return found
+
+
+def _unobserved(model: MultiTaskGP, x: Float[np.ndarray, "N P"], channel: int) -> Batch:
+    """Inputs of a channel without observations, as a batch."""
+    width = model.channels[channel].likelihood.observation_dim
+    where: Int[np.ndarray, " N"] = np.full(len(x), channel)
+    return model.batch(Rows(x, np.full((len(x), width), np.nan), where))

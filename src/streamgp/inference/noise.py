@@ -12,60 +12,67 @@ the noise is remembered as an expansion, like everything else (`memory`).
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
 
-from streamgp.data import Batch
-from streamgp.inference.conditioning import condition
+from streamgp.data.batch import Batch
 from streamgp.inference.memory import Memory
+from streamgp.inference.posterior import condition
 from streamgp.inference.sites import Site
 from streamgp.model.mixing import Features
-from streamgp.model.multitask import Generative
-from streamgp.parameters import split
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.parameters import free_size
 
 
-def is_exact(model: Generative) -> bool:
+def is_exact(model: MultiTaskGP) -> bool:
     """Whether the noise is all that this model can learn of its only channel."""
-    if len(model.channels) > 1 or not model.channels[0].likelihood.conjugate:
+    if len(model.channels) > 1:
         return False
     channel = model.channels[0]
-    noise = getattr(channel.likelihood, "noise", None)
-    learned = jax.tree.leaves(split(channel)[0])
-    return len(learned) == len(jax.tree.leaves(split(noise)[0])) == 1
+    likelihood: Any = channel.likelihood
+    if not likelihood.conjugate or likelihood.observation_dim > 1:
+        return False
+    return free_size(channel) == free_size(likelihood.noise) == 1
 
 
-def rescaled(site: Site, old: Generative, new: Generative) -> Site:
-    """The site of past data under another noise; models unwrapped."""
-    share = (_noise(old) / _noise(new)) ** 2
-    return jax.tree.map(lambda leaf: share * leaf, site)
+def strength(old: MultiTaskGP, new: MultiTaskGP) -> float:
+    """s: how strong the site of past data is under another noise; models plain."""
+    return float((noise_of(old) / noise_of(new)) ** 2)
 
 
-def past(model: Generative, count: Float[Array, ""], energy: Float[Array, ""]) -> Float[Array, ""]:
+def past(model: MultiTaskGP, count: float, energy: float) -> float:
     """What past data say of the noise beside their site."""
-    variance = _noise(model) ** 2
-    return -0.5 * (count * jnp.log(variance) + energy / variance)
+    variance = noise_of(model) ** 2
+    return -0.5 * (count * np.log(variance) + energy / variance)
 
 
-def energy(model: Generative, batch: Batch, features: Features) -> Float[Array, ""]:
+def past_slope(model: MultiTaskGP, count: float, energy: float) -> float:
+    """The derivative of `past` by the noise."""
+    sigma = noise_of(model)
+    return -count / sigma + energy / sigma**3
+
+
+def energy(model: MultiTaskGP, batch: Batch, features: Features) -> float:
     """Σ (y − offset)² + slack of a batch."""
-    gradient, _ = model.curvature(batch, features.offset, features.slack)
-    squares = jnp.sum(gradient**2) * _noise(model) ** 4
-    return squares + jnp.sum(jnp.where(batch.mask, features.slack[:, 0, 0], 0.0))
+    total = 0.0
+    for group, slack in zip(batch.groups, features.slack, strict=True):
+        likelihood = model.channels[0].likelihood
+        offset = features.offset[group.flat, None]
+        residual, _ = likelihood.curvature(group.y, offset, slack)
+        total += float(np.sum(residual**2)) * noise_of(model) ** 4 + float(np.sum(slack))
+    return total
 
 
-def expanded(
-    model: Generative, site: Site, count: Float[Array, ""], energy: Float[Array, ""]
-) -> Memory:
+def expanded(model: MultiTaskGP, site: Site, count: float, energy: float) -> Memory:
     """The same knowledge as an expansion in log σ, for when the channel is no longer alone."""
     posterior = condition(site)
-    mean, covariance = posterior.mean[0], posterior.covariance()[0]
-    second = covariance + jnp.outer(mean, mean)
-    at_site = site.linear[0] @ mean - 0.5 * jnp.sum(site.precision[0] * second)
-    residual = energy / _noise(model) ** 2 - 2 * at_site  # Σ E[(y − f)²] / σ²
-    return Memory((residual - count)[None], 2 * residual[None, None])
+    mean, covariance = posterior.mean[0], posterior.covariance[0]
+    second = covariance + np.outer(mean, mean)
+    at_site = site.linear[0] @ mean - 0.5 * np.sum(site.precision[0] * second)
+    residual = energy / noise_of(model) ** 2 - 2 * at_site  # Σ E[(y − f)²] / σ²
+    return Memory(np.array([residual - count]), np.array([[2 * residual]]))
 
 
-def _noise(model: Generative) -> Float[Array, ""]:
+def noise_of(model: MultiTaskGP) -> float:
+    """The noise of a plain model's first channel."""
     likelihood: Any = model.channels[0].likelihood
-    return likelihood.noise
+    return float(likelihood.noise)

@@ -9,100 +9,85 @@ how far data have moved the direction that only this point can express. Dropping
 of the other columns, so points are dropped one at a time, each judged by what is left.
 """
 
-from typing import NamedTuple
+import itertools
+from collections.abc import Sequence
 
-import jax
-import jax.numpy as jnp
-from jax.scipy.linalg import block_diag
-from jaxtyping import Array, Bool, Float, Int
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.linalg import block_diag
 
-from streamgp.inference.conditioning import Inducing, condition, factorise
+from streamgp.inference.posterior import Posterior
+from streamgp.inference.prior import Prior
 from streamgp.inference.sites import Site
-from streamgp.model.multitask import Generative
-from streamgp.numerics.linalg import solve_lower
+from streamgp.numerics.linalg import solve_lower, symmetric
 
 
-class _Search(NamedTuple):
+class _Search:
     """Column by column: w, and its squares under the identity, E[vvᵀ] and the precision of q."""
 
-    directions: Float[Array, "S S"]
-    size: Float[Array, " S"]
-    moved: Float[Array, " S"]
-    narrowed: Float[Array, " S"]
-    precision: Float[Array, "S S"]  # of q over what is left
-    kept: Bool[Array, "Q M"]
+    def __init__(self, prior: Prior, site: Site, posterior: Posterior):
+        seconds = [
+            c + np.outer(m, m) for m, c in zip(posterior.mean, posterior.covariance, strict=True)
+        ]
+        self.second = block_diag(*seconds)  # factorised blocks lie along the diagonal
+        self.precision = block_diag(*[symmetric(p) + np.eye(len(p)) for p in site.precision])
+        w = block_diag(*[solve_lower(chol, np.eye(len(chol))) for chol in prior.chols])
+        self.directions = w
+        self.size = np.sum(w**2, axis=0)
+        self.moved = np.sum(w * (self.second @ w), axis=0)
+        self.narrowed = np.sum(w * (self.precision @ w), axis=0)
+        self.kept = np.ones(len(w), bool)
 
-    def costs(self) -> Float[Array, " S"]:
-        ratio = jnp.maximum(self.narrowed / self.size, 1e-300)
-        return 0.5 * (self.moved / self.size - 1 + jnp.log(ratio))
+    def costs(self) -> Float[np.ndarray, " S"]:
+        """The KL divergence that dropping each point alone would cost, in nats."""
+        ratio = np.maximum(self.narrowed / self.size, 1e-300)
+        return 0.5 * (self.moved / self.size - 1 + np.log(ratio))
+
+    def drop(self, index: int) -> None:
+        """One point less, by rank-one changes: w ← w − ŵŵᵀw; q over the rest is its marginal."""
+        unit = self.directions[:, index] / np.sqrt(self.size[index])
+        part = unit @ self.directions
+        spread, pulled = self.second @ unit, self.precision @ unit
+        crossed = spread @ self.directions
+        self.narrowed = self.narrowed - (pulled @ self.directions) ** 2 / (unit @ pulled)
+        self.moved = self.moved - 2 * part * crossed + part**2 * (unit @ spread)
+        self.size = np.maximum(self.size - part**2, 1e-300)
+        self.directions = self.directions - np.outer(unit, part)
+        self.precision = self.precision - np.outer(pulled, pulled) / (unit @ pulled)
+        self.kept[index] = False
 
 
-def costs(model: Generative, inducing: Inducing, site: Site) -> Float[Array, "Q M"]:
-    """The KL divergence that dropping each point alone would cost, in nats."""
-    search, _ = _begin(model, inducing, site)
-    return search.costs().reshape(inducing.mask.shape)
+def costs(prior: Prior, site: Site, posterior: Posterior) -> list[Float[np.ndarray, " _"]]:
+    """The KL divergence that dropping each point alone would cost, in nats, per latent function."""
+    ends = np.cumsum(prior.sizes)[:-1]
+    return np.split(_Search(prior, site, posterior).costs(), ends)
 
 
 def prune(
-    model: Generative,
-    inducing: Inducing,
+    prior: Prior,
     site: Site,
-    budget: Int[Array, ""] | int,
-    spare: Float[Array, " Q"] | float = 0.0,
-) -> Bool[Array, "Q M"]:
+    posterior: Posterior,
+    budget: int,
+    spare: Sequence[float] | float = 0.0,
+) -> list[Bool[np.ndarray, " _"]]:
     """Which points to keep so that no latent function has more than `budget`.
 
-    Points that the others explain but for a share `spare` of their prior variance go as well.
+    Args:
+        prior: The points, and the prior there.
+        site: What data said of them.
+        posterior: What follows from it.
+        budget: The largest number of points of any latent function.
+        spare: Points that the others explain but for this part of their prior variance go too.
     """
-    shape = inducing.mask.shape
-    start, second = _begin(model, inducing, site)
-    prior = jnp.stack([k(z) for k, z in zip(model.latent_kernels, inducing.points, strict=True)])
-
-    def droppable(search: _Search) -> Bool[Array, "Q M"]:
-        over = jnp.sum(search.kept, axis=1, keepdims=True) > budget
-        open_share = 1.0 / (search.size.reshape(shape) * prior)
-        return search.kept & (over | (open_share < jnp.reshape(spare, (-1, 1))))
-
-    def drop(search: _Search) -> _Search:
-        costs = jnp.where(droppable(search), search.costs().reshape(shape), jnp.inf)
-        return _without(search, jnp.argmin(costs), second)
-
-    return jax.lax.while_loop(lambda search: jnp.any(droppable(search)), drop, start).kept
-
-
-def _begin(
-    model: Generative, inducing: Inducing, site: Site
-) -> tuple[_Search, Float[Array, "S S"]]:
-    """All points in place, and E[vvᵀ]; factorised blocks lie along the diagonal."""
-    posterior = condition(site)
-    identity, slots = jnp.eye(site.linear.shape[1]), jnp.eye(inducing.mask.shape[1])
-    outer = jnp.einsum("gs,gt->gst", posterior.mean, posterior.mean)
-    second = block_diag(*(posterior.covariance() + outer))
-    precision = block_diag(*(identity + site.precision))
-    w = block_diag(*[solve_lower(chol, slots) for chol in factorise(model, inducing)])
-    search = _Search(
-        directions=w,
-        size=jnp.sum(w**2, axis=0),
-        moved=jnp.sum(w * (second @ w), axis=0),
-        narrowed=jnp.sum(w * (precision @ w), axis=0),
-        precision=precision,
-        kept=inducing.mask,
-    )
-    return search, second
-
-
-def _without(search: _Search, index: Int[Array, ""], second: Float[Array, "S S"]) -> _Search:
-    """One point less, by rank-one changes: w ← w − ŵŵᵀw, and q over the rest is its marginal."""
-    unit = search.directions[:, index] / jnp.sqrt(search.size[index])
-    share = unit @ search.directions
-    spread, pulled = second @ unit, search.precision @ unit
-    crossed = spread @ search.directions
-    narrowing = (pulled @ search.directions) ** 2 / (unit @ pulled)
-    return _Search(
-        directions=search.directions - jnp.outer(unit, share),
-        size=jnp.maximum(search.size - share**2, 1e-300),
-        moved=search.moved - 2 * share * crossed + share**2 * (unit @ spread),
-        narrowed=search.narrowed - narrowing,
-        precision=search.precision - jnp.outer(pulled, pulled) / (unit @ pulled),
-        kept=search.kept.at[jnp.unravel_index(index, search.kept.shape)].set(False),
-    )
+    search = _Search(prior, site, posterior)
+    sizes = prior.sizes
+    variances = np.concatenate([np.diagonal(gram) for gram in prior.grams])
+    spares = np.repeat(np.broadcast_to(spare, len(sizes)), sizes)
+    ends = np.cumsum([0, *sizes])
+    while True:
+        counts = [np.sum(search.kept[a:b]) for a, b in itertools.pairwise(ends)]
+        over = np.repeat([count > budget for count in counts], sizes)
+        droppable = search.kept & (over | (1.0 / (search.size * variances) < spares))
+        if not droppable.any():
+            return np.split(search.kept, ends[1:-1])
+        search.drop(int(np.argmin(np.where(droppable, search.costs(), np.inf))))

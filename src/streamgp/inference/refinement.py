@@ -4,54 +4,107 @@ A point that has just been added carries no site, so it may go anywhere without 
 of the points before it, and all that is whitened by it, stay the same numbers.
 """
 
-import jax.numpy as jnp
-import paramax
-from jaxtyping import Array, Bool, Float
+from collections.abc import Sequence
 
-from streamgp.data import Batch
-from streamgp.inference.conditioning import Inducing, factorise
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Batch
+from streamgp.inference.bound_gradient import (
+    block_adjoint,
+    expected_adjoint,
+    gram_adjoints,
+)
+from streamgp.inference.bounds import site_bound
+from streamgp.inference.e_step import Fit, exact_sites
 from streamgp.inference.m_step import maximise
+from streamgp.inference.posterior import condition, marginals
+from streamgp.inference.prior import Points
+from streamgp.inference.sites import RowSites, aggregate
 from streamgp.inference.state import State
-from streamgp.inference.vem import Episode, Options
-from streamgp.model.multitask import Generative
+from streamgp.inference.vem import Episode, Options, Trial
+from streamgp.model.multitask import MultiTaskGP
 
 
 def refine_points(
     state: State,
     batch: Batch,
-    start: Generative,
-    fresh: Bool[Array, "Q M"],
+    start: MultiTaskGP,
+    old: Sequence[int],
     options: Options,
     *,
     evaluations: int,
-) -> Inducing:
-    """The state's points with the fresh ones, which follow all others, at a higher bound.
+) -> Points:
+    """The state's points with the new ones, which follow all others, at a higher bound.
 
     Hyperparameters stay, and so do the rows' sites, as in an M step.
+
+    Args:
+        state: With the new points among its points.
+        batch: The rows that the new points are for.
+        start: The hyperparameters.
+        old: How many points of each latent function are not new.
+        options: How E steps are made.
+        evaluations: How often the bound may be evaluated.
     """
-    unit = _unit(batch, fresh)
+    fresh = [slice(count, len(z)) for count, z in zip(old, state.points, strict=True)]
+    unit = _unit(batch, max(len(z) - count for count, z in zip(old, state.points, strict=True)))
+    shapes = [z[part].shape for z, part in zip(state.points, fresh, strict=True)]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
 
-    def episode(shift: Float[Array, "Q M P"]) -> Episode:
-        points = state.inducing.points + jnp.where(fresh[..., None], shift, 0.0) * unit
-        inducing = Inducing(points, state.inducing.mask)
-        there = state.replace(inducing=inducing)
-        return Episode(there, factorise(paramax.unwrap(state.model), inducing), batch, options)
+    def moved(shift: Float[np.ndarray, " T"]) -> Points:
+        points = []
+        pieces = np.split(shift, ends[:-1])
+        for z, part, shape, piece in zip(state.points, fresh, shapes, pieces, strict=True):
+            z = z.copy()
+            z[part] += piece.reshape(shape) * unit
+            points.append(z)
+        return tuple(points)
 
-    still = jnp.zeros_like(state.inducing.points)
-    rows = episode(still).learn(start, None).fit.rows
-    observations = jnp.maximum(jnp.sum(batch.mask), 1)
-    best, _ = maximise(
-        lambda shift: episode(shift).bound(start, rows) / observations,
-        still,
-        evaluations=evaluations,
+    def trial(shift: Float[np.ndarray, " T"]) -> Trial:
+        there = state.replace(points=moved(shift))
+        return Episode(there, batch, options).trial(
+            start if start is not state.model else there.model
+        )
+
+    still = np.zeros(ends[-1])
+    rows = Episode(state, batch, options).learn(start, None).fit.rows
+    size = max(batch.size, 1)
+
+    def objective(shift: Float[np.ndarray, " T"]) -> tuple[float, Float[np.ndarray, " T"]]:
+        value, by_points = _bound(trial(shift), rows)
+        parts = [np.ravel(by[part] * unit) for by, part in zip(by_points, fresh, strict=True)]
+        return value / size, np.concatenate(parts) / size
+
+    best, _ = maximise(objective, still, evaluations=evaluations)
+    return moved(best)
+
+
+def _bound(trial: Trial, held: RowSites) -> tuple[float, list[Float[np.ndarray, "_ P"]]]:
+    """The bound with the rows' sites held, and its derivative by every inducing point."""
+    setting = trial.setting
+    model, batch, features, carried = setting
+    rows = exact_sites(setting, held)
+    site = carried + aggregate(batch, rows, features)
+    posterior = condition(site)
+    at_rows = marginals(batch, posterior, features)
+    by_rows = expected_adjoint(model, batch, at_rows.mean, at_rows.covariance, parameters=False)
+    value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
+    fit = Fit(rows, site, posterior, at_rows, value)
+    by_design = tuple(
+        block_adjoint(setting, fit, by_rows, g).design for g in range(len(features.design))
     )
-    return episode(best).state.inducing
+    by_projection, _ = trial.mixed.adjoint(trial.projection, by_design, by_rows.by_covariance)
+    prior, centred, found = trial.prior, batch.x - trial.prior.origin, []
+    for q, kernel in enumerate(prior.kernels):
+        by_gram, by_cross, _ = gram_adjoints(prior, q, trial.projection, by_projection)
+        z = prior.points[q] - prior.origin
+        # Each point stands in a row and in a column of K(Z, Z), which is symmetric.
+        by_z = 2 * kernel.input_gradient(z, z, by_gram, prior.grams[q])
+        found.append(by_z + kernel.input_gradient(z, centred, by_cross, trial.cross[q]))
+    return value, found
 
 
-def _unit(batch: Batch, fresh: Bool[Array, "Q M"]) -> Float[Array, " P"]:
-    """About the distance between neighbours, were the fresh points spread over the batch."""
-    count = jnp.maximum(jnp.sum(batch.mask), 1)
-    centre = jnp.sum(jnp.where(batch.mask[:, None], batch.x, 0.0), axis=0) / count
-    apart = jnp.where(batch.mask[:, None], batch.x - centre, 0.0)
-    spread = jnp.sqrt(jnp.sum(apart**2, axis=0) / count)
-    return spread / jnp.maximum(jnp.max(jnp.sum(fresh, axis=-1)), 1)
+def _unit(batch: Batch, most: int) -> Float[np.ndarray, " P"]:
+    """About the distance between neighbours, were the new points spread over the batch."""
+    return np.std(batch.x, axis=0) / max(most, 1)

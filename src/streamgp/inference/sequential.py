@@ -1,203 +1,264 @@
-"""One observation at a time: low-rank updates of q(v) inside one scan.
+"""One observation at a time: low-rank updates of q(v).
 
-At fixed inducing points and hyperparameters an observation moves q(v) along one direction a latent
-parameter, so a row costs O(S²), not O(S³). Sites that are known beforehand are folded in a block
-of rows at a time: the Cholesky factor of what the block is predicted to be has the order of its
-rows in it. The others are found row by row. The scan only serves that order: what each row was
+At fixed inducing points and hyperparameters an observation moves q(v) along one direction per
+latent parameter, so a row costs O(S²), not O(S³). Sites that are known beforehand are folded in by
+blocks of rows: the Cholesky factor of what a block is predicted to be has the order of its rows in
+it. The others are found row by row. The recursion only serves that order: what each row was
 predicted to be, and the site it got. The state they leave behind is the sum of those sites, as if
 the rows had come together, so no error of the recursion is carried on.
 """
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Float
 
-from streamgp.data import Batch
-from streamgp.inference.conditioning import Inducing, Marginals, condition, project
-from streamgp.inference.e_step import e_step, exact_sites, first_sites, no_sites
+from streamgp.data.batch import Batch, Rows
+from streamgp.inference.channel_memory import Latents
+from streamgp.inference.e_step import Setting, e_step, exact_sites, first_sites, no_sites
+from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.sites import RowSites, Site, aggregate, empty
+from streamgp.inference.state import State
 from streamgp.likelihoods.quadrature import root
-from streamgp.model.mixing import Features, mix
-from streamgp.model.multitask import Generative
+from streamgp.model.mixing import Features, Mixed
 from streamgp.numerics.linalg import cholesky, cholesky_of_identity_plus, solve_lower
+
+_BLOCK = 32  # rows: enough for products of matrices, few beside the inducing points
 
 
 class Filtered(NamedTuple):
     """What became of each row of a batch, taken in order."""
 
+    setting: Setting
     site: Site  # carried and rows together
-    features: Features
     rows: RowSites
     before: Marginals  # q(f) of each row before it was learned
     after: Marginals  # and right after
-    latent: Marginals  # q(u) at each row right after
+    latents: Latents  # q(u) at each row right after
 
 
-_BLOCK = 32  # rows: enough for products of matrices, few beside the inducing points
+class _AtRows(NamedTuple):
+    """What q(v) says of the latent functions at rows, their open variance apart."""
+
+    mean: Float[np.ndarray, "N Q"]
+    covariance: Float[np.ndarray, "N Q Q"]
 
 
-class _Row(NamedTuple):
-    batch: Batch  # of this row alone
-    features: Features  # likewise
-    projection: Float[Array, "S Q"]  # u at the row is Gᵀv; a block a latent
-    variance: Float[Array, " Q"]
-    weights: Float[Array, "J Q"]
-
-
-class _Moments(NamedTuple):
-    mean: Float[Array, " S"]
-    covariance: Float[Array, "S S"]
-
-
-class _AtRow(NamedTuple):
-    """What q(v) says of the latent functions at a row, their open variance apart."""
-
-    mean: Float[Array, " Q"]
-    covariance: Float[Array, "Q Q"]
-
-
-def filter_rows(
-    model: Generative,
-    inducing: Inducing,
-    chol: Float[Array, "Q M M"],
-    site: Site,
-    batch: Batch,
-    *,
-    rounds: int,
-    tolerance: float,
-) -> Filtered:
+def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> Filtered:
     """Fold the rows in one after the other. For a joint site only."""
-    projection, variance = project(model, inducing, chol, batch.x)
-    features = mix(model, batch.channel, projection, variance, factorised=False)
-    latents = jnp.eye(len(chol))
-    rows = _Row(
-        jax.tree.map(lambda leaf: leaf[:, None], batch),
-        jax.tree.map(lambda leaf: leaf[:, None], features),
-        jnp.einsum("qmn,qr->nqmr", projection, latents).reshape(len(batch.y), -1, len(latents)),
-        variance.T,
-        model.loadings()[0][batch.channel],
-    )
-
-    def fold(now: _Moments, row: _Row) -> tuple[_Moments, tuple]:
-        reach = now.covariance @ row.projection
-        at_row = _AtRow(now.mean @ row.projection, row.projection.T @ reach)
-        own = _settled(model, row, at_row, rounds, tolerance)
-        pull, stiffness = _condition(row.weights, at_row, own)
-        towards = reach @ row.weights.T
-        moved = _Moments(
-            now.mean + towards @ pull, now.covariance - (towards @ stiffness) @ towards.T
-        )
-        cross = at_row.covariance @ row.weights.T
-        after = _AtRow(at_row.mean + cross @ pull, at_row.covariance - cross @ stiffness @ cross.T)
-        return moved, (own, at_row, after)
-
+    model, batch = state.plain, state.model.batch(rows)
+    projection = state.prior.project(batch.x)
+    mixed = Mixed.of(model, batch, factorised=False)
+    setting = Setting(model, batch, mixed.features(projection), state.site)
+    come = np.empty(batch.size, int)  # the sorted place of each row, in the order they came
+    come[batch.order] = np.arange(batch.size)
+    stacked = _stacked(projection.values)
     if model.conjugate:
-        own = exact_sites(model, batch, features, no_sites(features))
-        before, after = _in_blocks(_moments(site), rows, own)
+        own = exact_sites(setting, no_sites(batch, setting.features))
+        before, after = _in_blocks(state, stacked, mixed, own, come)
     else:
-        _, (own, before, after) = jax.lax.scan(fold, _moments(site), rows)
-    latent = after.covariance + jax.vmap(jnp.diag)(rows.variance)
+        fold = _RowByRow(state, setting, stacked, mixed, rounds, tolerance)
+        own, before, after = fold(come)
+    covariance = after.covariance + projection.open.T[:, :, None] * np.eye(stacked.shape[2])
     return Filtered(
-        site + aggregate(own, features),
-        features,
+        setting,
+        state.site + aggregate(batch, own, setting.features),
         own,
-        _marginals(before, rows, features),
-        _marginals(after, rows, features),
-        Marginals(after.mean, latent, after.mean[..., None], after.covariance),
+        _marginals(before, mixed, setting.features),
+        _marginals(after, mixed, setting.features),
+        Latents(after.mean, covariance),
     )
 
 
-def _in_blocks(begin: _Moments, rows: _Row, sites: RowSites) -> tuple[_AtRow, _AtRow]:
-    """What q(v) says before and after each row, whose sites are known; N is a bucket's size."""
-    count = len(rows.weights)
-    size = min(_BLOCK, count)
-
-    def split(leaf: Array) -> Array:
-        return leaf.reshape(count // size, size, *leaf.shape[1:])
-
-    parts = (rows.projection, rows.weights[:, 0], sites.linear, sites.precision)
-    _, found = jax.lax.scan(_fold_block, begin, tuple(map(split, parts)))
-    return jax.tree.map(lambda leaf: leaf.reshape(count, *leaf.shape[2:]), found)
+def _stacked(values: tuple[Float[np.ndarray, "_ N"], ...]) -> Float[np.ndarray, "N S Q"]:
+    """u at row n is Gᵀv: the rows' G, with a block per latent function."""
+    count, sizes = values[0].shape[1], [len(v) for v in values]
+    stacked = np.zeros((count, sum(sizes), len(values)))
+    begin = 0
+    for q, v in enumerate(values):
+        stacked[:, begin : begin + len(v), q] = v.T
+        begin += len(v)
+    return stacked
 
 
-def _fold_block(now: _Moments, block: tuple) -> tuple[_Moments, tuple[_AtRow, _AtRow]]:
+def _in_blocks(
+    state: State,
+    stacked: Float[np.ndarray, "N S Q"],
+    mixed: Mixed,
+    sites: RowSites,
+    come: np.ndarray,
+) -> tuple[_AtRows, _AtRows]:
+    """What q(v) says before and after each row, whose sites are known."""
+    mean, covariance = state.posterior.mean[0], state.posterior.covariance[0]
+    count, _, latents = stacked.shape
+    weights, linear = mixed.weights[0][:, 0], sites.linear[:, 0]
+    precision = sites.precision[0][:, 0, 0]
+    before = _AtRows(np.empty((count, latents)), np.empty((count, latents, latents)))
+    after = _AtRows(np.empty((count, latents)), np.empty((count, latents, latents)))
+    for begin in range(0, count, _BLOCK):
+        own = come[begin : begin + _BLOCK]
+        part = (stacked[own], weights[own], linear[own], precision[own])
+        mean, covariance, found = _fold_block(mean, covariance, *part)
+        for place, values in zip((before, after), found, strict=True):
+            place.mean[own], place.covariance[own] = values
+    return before, after
+
+
+def _fold_block(
+    mean: Float[np.ndarray, " S"],
+    covariance: Float[np.ndarray, "S S"],
+    stacked: Float[np.ndarray, "B S Q"],
+    weights: Float[np.ndarray, "B Q"],
+    linear: Float[np.ndarray, " B"],
+    precision: Float[np.ndarray, " B"],
+) -> tuple[np.ndarray, np.ndarray, tuple[_AtRows, _AtRows]]:
     """A block of B rows: with E the covariance of their f, I + √P E √P = LLᵀ.
 
     Column k of E√P L⁻ᵀ is what row k says that those before it did not, so that sums over the
     leading columns are what q(v) says before, and after, each row.
     """
-    projection, weights, linear, precision = block  # B S Q, B Q, B 1 1, B 1 1
-    weight = jnp.sqrt(precision[:, 0, 0])
-    latents = jnp.einsum("bsq,s->bq", projection, now.mean)
-    reach = jnp.einsum("st,btq->sbq", now.covariance, projection)
-    between = jnp.einsum("bsq,scr->bqcr", projection, reach)
-    towards = jnp.einsum("sbq,bq->bs", reach, weights) * weight[:, None]
-    shared = jnp.einsum("bqcr,cr->cbq", between, weights) * weight[:, None, None]
-    explained = jnp.einsum("cbq,bq->cb", shared, weights) * weight
+    size, dimension, count = stacked.shape
+    weight = np.sqrt(precision)
+    flat = np.swapaxes(stacked, 0, 1).reshape(dimension, size * count)  # S BQ
+    latents = (flat.T @ mean).reshape(size, count)
+    reach = covariance @ flat
+    between = (flat.T @ reach).reshape(size, count, size, count)
+    scaled = weights * weight[:, None]
+    towards = np.einsum("sbq,bq->bs", reach.reshape(dimension, size, count), scaled)
+    shared = np.einsum("bqcr,cr->cbq", between, scaled)
+    explained = np.einsum("cbq,bq->cb", shared, scaled)
     chol = cholesky_of_identity_plus(explained)
-    seen = jnp.where(weight > 0, linear[:, 0, 0] / jnp.where(weight > 0, weight, 1.0), 0.0)
-    surprise = seen - weight * jnp.sum(weights * latents, axis=1)
-    size, count = weights.shape
-    sides = jnp.concatenate([surprise[:, None], towards, shared.reshape(size, -1)], axis=1)
+    seen = np.where(weight > 0, linear / np.where(weight > 0, weight, 1.0), 0.0)
+    surprise = seen - weight * np.sum(weights * latents, axis=1)
+    sides = np.concatenate([surprise[:, None], towards, shared.reshape(size, -1)], axis=1)
     news = solve_lower(chol, sides)
-    innovation, half, said = news[:, 0], news[:, 1 : -size * count], news[:, -size * count :]
-    said = said.reshape(size, size, count)  # by row k, of row b's latent functions
-
-    def at(told: Float[Array, "B B"]) -> _AtRow:
-        mean = latents + jnp.einsum("kb,kbq,k->bq", told, said, innovation)
-        own = jnp.einsum("bqbr->bqr", between)
-        return _AtRow(mean, own - jnp.einsum("kb,kbq,kbr->bqr", told, said, said))
-
-    moved = _Moments(now.mean + innovation @ half, now.covariance - half.T @ half)
-    everyone = jnp.ones((size, size))
-    return moved, (at(jnp.triu(everyone, 1)), at(jnp.triu(everyone)))
-
-
-def _moments(site: Site) -> _Moments:
-    posterior = condition(site)
-    return _Moments(posterior.mean[0], posterior.covariance()[0])
+    innovation, half = news[:, 0], news[:, 1 : dimension + 1]
+    said = news[:, dimension + 1 :].reshape(size, size, count)  # by row k, of row b's functions
+    rows = np.arange(size)
+    own = between[rows, :, rows, :]
+    steps = said * innovation[:, None, None]
+    gains = said[:, :, :, None] * said[:, :, None, :]
+    mean_sums, gain_sums = np.cumsum(steps, axis=0), np.cumsum(gains, axis=0)
+    told, known = mean_sums[rows, rows], gain_sums[rows, rows]
+    after = _AtRows(latents + told, own - known)
+    before = _AtRows(after.mean - steps[rows, rows], after.covariance + gains[rows, rows])
+    return mean + innovation @ half, covariance - half.T @ half, (before, after)
 
 
-def _marginals(at: _AtRow, rows: _Row, features: Features) -> Marginals:
-    means = jnp.einsum("njq,nq->nj", rows.weights, at.mean)
-    explained = jnp.einsum("njq,nqr,nkr->njk", rows.weights, at.covariance, rows.weights)
+def _marginals(at: _AtRows, mixed: Mixed, features: Features) -> Marginals:
+    """q(f) of each row from what is known of the latent functions there."""
+    means, explained = np.empty(mixed.batch.flat_size), []
+    for run, w in zip(mixed.batch.runs, mixed.weights, strict=True):
+        means[run.flat] = np.einsum("njq,nq->nj", w, at.mean[run.rows]).ravel()
+        explained.append(w @ at.covariance[run.rows] @ np.swapaxes(w, 1, 2))
     return Marginals(
-        features.offset + means, explained + features.slack, means[..., None], explained
+        features.offset + means,
+        add(tuple(explained), features.slack),
+        means[:, None],
+        tuple(explained),
     )
 
 
-def _settled(
-    model: Generative, row: _Row, at_row: _AtRow, rounds: int, tolerance: float
-) -> RowSites:
-    """The site of one row, by the E step's rounds on the latent values at that row alone.
+class _RowByRow:
+    """Rows whose sites depend on what is known when they come."""
 
-    They are all that the row can see of q(v): u = μ + root(C)·ξ, ξ standard normal.
-    """
-    centre = row.weights @ at_row.mean
-    design = row.weights @ root(at_row.covariance)
-    features = Features(design[None, :, None], row.features.slack, row.features.offset + centre)
-    nothing = empty(1, len(at_row.mean))
-    begin = first_sites(model, row.batch, features, nothing)
-    fit, _ = e_step(model, row.batch, features, nothing, begin, rounds=rounds, tolerance=tolerance)
-    pulled = jnp.einsum("njk,k->nj", fit.rows.precision, centre)  # about the offset again
-    rows = RowSites(fit.rows.linear + pulled[..., None], fit.rows.precision)
-    return jax.tree.map(lambda leaf: leaf[0], rows)
+    def __init__(
+        self,
+        state: State,
+        setting: Setting,
+        stacked: Float[np.ndarray, "N S Q"],
+        mixed: Mixed,
+        rounds: int,
+        tolerance: float,
+    ):
+        self.mean, self.covariance = state.posterior.mean[0], state.posterior.covariance[0].copy()
+        self.setting, self.stacked, self.mixed = setting, stacked, mixed
+        self.rounds, self.tolerance = rounds, tolerance
+
+    def __call__(self, come: np.ndarray) -> tuple[RowSites, _AtRows, _AtRows]:
+        batch, latents = self.setting.batch, self.stacked.shape[2]
+        own = no_sites(batch, self.setting.features)
+        shape = (batch.size, latents)
+        before = _AtRows(np.empty(shape), np.empty((*shape, latents)))
+        after = _AtRows(np.empty(shape), np.empty((*shape, latents)))
+        for n in come:
+            self._fold(n, own, before, after)
+        return own, before, after
+
+    def _fold(self, n: int, own: RowSites, before: _AtRows, after: _AtRows) -> None:
+        batch = self.setting.batch
+        number = next(i for i, run in enumerate(batch.runs) if n < run.rows.stop)
+        run = batch.runs[number]
+        index = n - run.rows.start
+        flat = slice(
+            run.flat.start + index * run.latents, run.flat.start + (index + 1) * run.latents
+        )
+        projection, weights = self.stacked[n], self.mixed.weights[number][index]
+        reach = self.covariance @ projection
+        mean, spread = self.mean @ projection, projection.T @ reach
+        linear, precision = self._site(n, number, index, flat, weights, mean, spread)
+        pull, stiffness = _condition(weights, mean, spread, linear, precision)
+        towards = reach @ weights.T
+        self.mean = self.mean + towards @ pull
+        self.covariance -= (towards @ stiffness) @ towards.T
+        cross = spread @ weights.T
+        own.linear[flat, 0], own.precision[number][index] = linear, precision
+        before.mean[n], before.covariance[n] = mean, spread
+        after.mean[n] = mean + cross @ pull
+        after.covariance[n] = spread - cross @ stiffness @ cross.T
+
+    def _site(
+        self,
+        n: int,
+        number: int,
+        index: int,
+        flat: slice,
+        weights: Float[np.ndarray, "J Q"],
+        mean: Float[np.ndarray, " Q"],
+        spread: Float[np.ndarray, "Q Q"],
+    ) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray, "J J"]]:
+        """The site of one row, by the E step's rounds on the latent values at that row alone.
+
+        They are all that the row can see of q(v): u = μ + root(C)·ξ, ξ standard normal.
+        """
+        features = self.setting.features
+        centre = weights @ mean
+        design = weights @ root(spread[None])[0]
+        alone = _alone(self.setting.batch, n)
+        slack = features.slack[number][index : index + 1]
+        here = Features((design,), (slack,), features.offset[flat] + centre)
+        setting = Setting(self.setting.model, alone, here, empty([len(mean)], factorised=False))
+        begin = first_sites(setting)
+        fit, _ = e_step(setting, begin, rounds=self.rounds, tolerance=self.tolerance)
+        precision = fit.rows.precision[0][0]
+        return fit.rows.linear[:, 0] + precision @ centre, precision  # about the offset again
+
+
+def _alone(batch: Batch, n: int) -> Batch:
+    """One row of a batch as a batch."""
+    group = next(g for g in batch.groups if n < g.rows.stop)
+    own = slice(n - group.rows.start, n - group.rows.start + 1)
+    one = group._replace(rows=slice(0, 1), flat=slice(0, group.latents), y=group.y[own])
+    run = batch.runs[0]._replace(latents=group.latents, rows=one.rows, flat=one.flat)
+    where = slice(n, n + 1)
+    return Batch(batch.x[where], batch.channel[where], (one,), (run,), np.zeros(1, int))
 
 
 def _condition(
-    weights: Float[Array, "J Q"], at_row: _AtRow, site: RowSites
-) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+    weights: Float[np.ndarray, "J Q"],
+    mean: Float[np.ndarray, " Q"],
+    spread: Float[np.ndarray, "Q Q"],
+    linear: Float[np.ndarray, " J"],
+    precision: Float[np.ndarray, "J J"],
+) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray, "J J"]]:
     """(I + PE)⁻¹(b − Pm) and P(I + EP)⁻¹: how a row's site moves mean and covariance."""
-    mean = weights @ at_row.mean
-    explained = weights @ at_row.covariance @ weights.T
-    residual = site.linear[:, 0] - site.precision @ mean
-    if len(mean) == 1:
-        shrink = 1.0 / (1.0 + site.precision * explained)
-        return shrink[0] * residual, shrink * site.precision
-    half = root(site.precision)
-    chol = cholesky(jnp.eye(len(mean)) + half.T @ explained @ half)
+    explained = weights @ spread @ weights.T
+    residual = linear - precision @ (weights @ mean)
+    if len(residual) == 1:
+        shrink = 1.0 / (1.0 + precision * explained)
+        return shrink[0] * residual, shrink * precision
+    half = root(precision[None])[0]
+    chol = cholesky(np.eye(len(residual)) + half.T @ explained @ half)
     half = solve_lower(chol, half.T)
     stiffness = half.T @ half
     return residual - stiffness @ (explained @ residual), stiffness

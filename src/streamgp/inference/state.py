@@ -1,62 +1,90 @@
 """State: what is kept of the past, and what a step reports."""
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Float
 
-from streamgp.inference.conditioning import Inducing
 from streamgp.inference.memory import Memory
+from streamgp.inference.posterior import Posterior, condition
+from streamgp.inference.prior import Points, Prior
 from streamgp.inference.sites import Site
-from streamgp.model.multitask import Generative
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.parameters import free_vector, unwrap
 from streamgp.registry import storable
 
 
 @storable
-class State(eqx.Module):
-    """All that is kept of the past. No data, and nothing that can be derived."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class State:
+    """All that is kept of the past. No data, and nothing that can be derived.
 
-    model: Generative  # parameters still wrapped: constrained, with priors
-    inducing: Inducing
-    site: Site  # whitened by the prior under `model` at `inducing`
-    memory: Memory  # of how past data depend on the hyperparameters
-    count: Float[Array, ""]  # observations it stands for, faded ones in part
-    energy: Float[Array, ""]  # their squares about the offset; for the noise of a lone channel
+    Attributes:
+        model: The hyperparameters, still wrapped: constrained, with priors.
+        points: The inducing points of each latent function.
+        site: What data said, whitened by the prior under `model` at `points`.
+        memory: How past data depend on the hyperparameters.
+        count: The observations it stands for, faded ones in part.
+        energy: Their squares about the offset; for the noise of a lone channel.
+    """
+
+    model: MultiTaskGP
+    points: Points
+    site: Site
+    memory: Memory
+    count: float
+    energy: float
+
+    # What follows from the fields is computed once, when it is first asked for.
+
+    @functools.cached_property
+    def plain(self) -> MultiTaskGP:
+        """The model with plain numbers for its parameters."""
+        return unwrap(self.model)
+
+    @functools.cached_property
+    def prior(self) -> Prior:
+        """The prior that the site is whitened by."""
+        return Prior.of(self.plain, self.points)
+
+    @functools.cached_property
+    def posterior(self) -> Posterior:
+        """q(v)."""
+        return condition(self.site)
 
     def replace(self, **changes: Any) -> "State":
         """A copy with some fields changed, by name."""
         return dataclasses.replace(self, **changes)
 
-    def is_finite(self) -> Bool[Array, ""]:
+    def is_finite(self) -> bool:
         """Whether there is no NaN and no infinity in it."""
-        leaves = jax.tree.leaves(eqx.filter(self, eqx.is_inexact_array))
-        return jnp.all(jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]))
-
-    # JAX alone would read a pickled or copied state in the precision of whoever reads it.
+        arrays = [
+            free_vector(self.model), self.memory.gradient, self.memory.precision,
+            *self.site.linear, *self.site.precision, *self.points,
+        ]  # fmt: skip
+        numbers = np.isfinite([self.count, self.energy]).all()
+        return bool(numbers and all(np.isfinite(np.sum(array)) for array in arrays))
 
     def __getstate__(self) -> dict[str, Any]:
-        return jax.tree.map(
-            lambda leaf: np.asarray(leaf) if eqx.is_array(leaf) else leaf, vars(self)
-        )
-
-    def __setstate__(self, fields: dict[str, Any]) -> None:
-        with jax.enable_x64(True):
-            for name, tree in fields.items():
-                leaves = jax.tree.map(
-                    lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, tree
-                )
-                object.__setattr__(self, name, leaves)
+        """Copies and pickles hold the fields only."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
 class Info(NamedTuple):
-    """What happened in a step."""
+    """What happened in a step.
 
-    bound: Float[Array, ""]  # L_C of the batch: the first batch's is the ordinary ELBO
-    log_predictive: Float[Array, " N"]  # of each row, before learning from it
-    e_rounds: Int[Array, ""]
-    m_evaluations: Int[Array, ""]
-    finite: Bool[Array, ""]  # whether the new state is
+    Attributes:
+        bound: L_C of the batch: the first batch's is the ordinary evidence lower bound.
+        log_predictive: Of each row, before learning from it.
+        e_rounds: How many rounds the E steps took.
+        m_evaluations: How often the M steps evaluated the bound.
+        finite: Whether the new state is.
+    """
+
+    bound: float
+    log_predictive: Float[np.ndarray, " N"]
+    e_rounds: int
+    m_evaluations: int
+    finite: bool

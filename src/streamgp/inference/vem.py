@@ -3,53 +3,75 @@
 Alternates E and M steps on the continual bound, and says what is to be remembered of the batch.
 """
 
-from typing import NamedTuple
+import dataclasses
+import functools
+from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-import paramax
-from jaxtyping import Array, Float, Int, PyTree
+import numpy as np
+from jaxtyping import Float
 
-from streamgp.data import Batch
+from streamgp.data.batch import Batch
 from streamgp.inference import memory, noise
-from streamgp.inference.bounds import expected_log_density
-from streamgp.inference.carry import rewhitened
-from streamgp.inference.conditioning import (
-    Marginals,
-    factorise,
-    features,
-    latent_features,
-    marginals,
-    project,
+from streamgp.inference.bound_gradient import (
+    ByBlock,
+    ByRows,
+    block_adjoint,
+    by_kernels,
+    carried_adjoint,
+    expected_adjoint,
+    kernel_gradient,
 )
-from streamgp.inference.e_step import Fit, blank_fit, e_step, exact_sites, first_sites, fit_rows
+from streamgp.inference.bounds import site_bound
+from streamgp.inference.carry import through
+from streamgp.inference.channel_memory import expand_channels
+from streamgp.inference.e_step import (
+    Fit,
+    Setting,
+    e_step,
+    exact_sites,
+    first_sites,
+    fit_rows,
+)
+from streamgp.inference.kernel_memory import expand_kernels
 from streamgp.inference.m_step import FLAT, maximise
 from streamgp.inference.memory import Memory
-from streamgp.inference.sites import RowSites, Site, as_blocks
+from streamgp.inference.posterior import condition, marginals
+from streamgp.inference.prior import Factors, Prior
+from streamgp.inference.sites import RowSites, aggregate
 from streamgp.inference.state import State
-from streamgp.model.mixing import Features
-from streamgp.model.multitask import Generative
+from streamgp.model.mixing import Features, Mixed, Projection
+from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
-from streamgp.parameters import log_prior, split
+from streamgp.parameters import (
+    free_gradient,
+    free_size,
+    free_vector,
+    prior_of,
+    unwrap,
+    with_free,
+)
 from streamgp.registry import storable
 
 _ORDINARY_BATCH = 100
 
 
 @storable
-class VEM(eqx.Module):
-    """Variational EM: how hyperparameters are learned at every update.
+@dataclasses.dataclass(frozen=True)
+class VEM:
+    """Variational EM: how hyperparameters are learned.
 
-    `rounds` alternations of E and M step (one is enough when every channel is conjugate: the
-    bound is then collapsed), each M step of at most `evaluations` of the bound and its gradient.
-    Updates learn hyperparameters once `every` observations have come since they last did, sooner
-    while there are few: a larger batch always does, a stream of single samples now and then.
+    Args:
+        rounds: How often E and M step alternate. One is enough when every channel is conjugate:
+            the bound is then collapsed.
+        evaluations: How often an M step may evaluate the bound and its gradient.
+        every: Hyperparameters are learned once that many observations have come since they last
+            were, sooner while there are few. A larger batch always learns them, a stream of
+            single samples now and then.
     """
 
-    rounds: int = eqx.field(static=True, default=2)
-    evaluations: int = eqx.field(static=True, default=40)
-    every: int = eqx.field(static=True, default=100)
+    rounds: int = 2
+    evaluations: int = 40
+    every: int = 100
 
 
 class Options(NamedTuple):
@@ -60,177 +82,247 @@ class Options(NamedTuple):
     e_tolerance: float
 
 
-class Setting(NamedTuple):
-    """What a choice of hyperparameters implies for a batch, before its own sites."""
+class Trial(NamedTuple):
+    """A choice of hyperparameters, and all that it implies for a batch before its own sites."""
 
-    model: Generative  # unwrapped
-    features: Features
-    carried: Site
+    wrapped: MultiTaskGP
+    setting: Setting
+    prior: Prior
+    cross: tuple[Float[np.ndarray, "_ N"], ...]
+    projection: Projection
+    mixed: Mixed
+    maps: Factors  # C: v under the state's prior is C·v under this one
+    strength: float  # of the carried site, where noise scales it
 
 
 class Learned(NamedTuple):
     """How far learning has come: hyperparameters (wrapped), the fit, and counts of the work."""
 
-    model: Generative
+    trial: Trial
     fit: Fit
-    e_rounds: Int[Array, ""]
-    m_evaluations: Int[Array, ""]
+    e_rounds: int
+    m_evaluations: int
 
 
-class Episode(NamedTuple):
-    """A batch that meets a state; `chol` is the prior factor its site is whitened by."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Episode:
+    """A batch that meets a state."""
 
     state: State
-    chol: Float[Array, "Q M M"]
     batch: Batch
     options: Options
 
-    def setting(self, wrapped: Generative) -> Setting:
-        model = paramax.unwrap(wrapped)
-        inducing = self.state.inducing
-        chol = factorise(model, inducing)
-        rows = features(
-            model,
-            inducing,
-            chol,
-            self.batch.x,
-            self.batch.channel,
-            factorised=self.options.factorised,
-        )
-        carried = rewhitened(self.state.site, self.chol, chol)
-        if noise.is_exact(wrapped):
-            carried = noise.rescaled(carried, paramax.unwrap(self.state.model), model)
-        return Setting(model, rows, carried)
+    def trial(self, wrapped: MultiTaskGP) -> Trial:
+        """What these hyperparameters imply."""
+        state, batch, factorised = self.state, self.batch, self.options.factorised
+        same = wrapped is state.model
+        model = state.plain if same else unwrap(wrapped)
+        prior = state.prior if same else Prior.of(model, state.points)
+        cross = prior.cross(batch.x)
+        projection = prior.project(batch.x, cross)
+        mixed = Mixed.of(model, batch, factorised=factorised)
+        maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
+        carried = state.site if same else through(state.site, maps)
+        strength = 1.0
+        if self._noise_is_exact and not same:
+            strength = noise.strength(state.plain, model)
+            carried = carried.scaled(strength)
+        setting = Setting(model, batch, mixed.features(projection), carried)
+        return Trial(wrapped, setting, prior, cross, projection, mixed, maps, strength)
 
-    def of_noise(self, wrapped: Generative) -> Float[Array, ""]:
+    @functools.cached_property
+    def _noise_is_exact(self) -> bool:
+        return noise.is_exact(self.state.model)
+
+    def of_noise(self, plain: MultiTaskGP) -> float:
         """What the past says of a lone channel's noise, beside its site."""
-        if not noise.is_exact(wrapped):
-            return jnp.zeros(())
-        return noise.past(paramax.unwrap(wrapped), self.state.count, self.state.energy)
+        if not self._noise_is_exact:
+            return 0.0
+        return noise.past(plain, self.state.count, self.state.energy)
 
-    def learn(self, start: Generative, rule: VEM | None) -> Learned:
+    def learn(self, start: MultiTaskGP, rule: VEM | None) -> Learned:
         """Alternate E and M steps, ending with an E step.
 
-        Each stands in the program once. A collapsed bound needs no E step: its sites are exact.
+        A collapsed bound needs no E step: its sites are exact.
         """
-        begin = self._begin(start)
-        if start.conjugate and not self.options.factorised:
-            learned = begin if rule is None else self._m(begin, rule)
-            return learned._replace(fit=self._fit(learned.model, begin.fit.rows))
-        if rule is None:
-            return self._e(begin, self.options.e_tolerance)
-        # An M step that stops at such gains asks for no finer fit.
-        early = jnp.maximum(self.options.e_tolerance, FLAT * jnp.sum(self.batch.mask))
-        rounds, (dynamic, static) = rule.rounds, eqx.partition(begin, eqx.is_array)
-
-        def alternate(index: Int[Array, ""], loop: PyTree) -> PyTree:
-            tolerance = jnp.where(index < rounds, early, self.options.e_tolerance)
-            fitted = self._e(eqx.combine(loop, static), tolerance)
-            return jax.lax.cond(
-                index < rounds,
-                lambda: eqx.filter(self._m(fitted, rule), eqx.is_array),
-                lambda: eqx.filter(fitted, eqx.is_array),
+        trial = self.trial(start)
+        rows = first_sites(trial.setting)
+        if trial.setting.model.conjugate and not self.options.factorised:
+            evaluations = 0
+            if rule is not None:
+                trial, evaluations = self._m(trial, rows, rule)
+            return Learned(
+                trial, fit_rows(trial.setting, exact_sites(trial.setting, rows)), 0, evaluations
             )
+        tolerance = self.options.e_tolerance
+        e_rounds = m_evaluations = 0
+        if rule is not None:
+            # An M step that stops at such gains asks for no finer fit.
+            early = max(tolerance, FLAT * self.batch.size)
+            for _ in range(rule.rounds):
+                fit, more = self._e(trial, rows, early)
+                trial, evaluations = self._m(trial, fit.rows, rule)
+                rows = fit.rows
+                e_rounds, m_evaluations = e_rounds + more, m_evaluations + evaluations
+        fit, more = self._e(trial, rows, tolerance)
+        return Learned(trial, fit, e_rounds + more, m_evaluations)
 
-        return eqx.combine(jax.lax.fori_loop(0, rounds + 1, alternate, dynamic), static)
+    def _e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        return e_step(trial.setting, rows, rounds=self.options.e_rounds, tolerance=tolerance)
 
-    def _begin(self, start: Generative) -> Learned:
-        """Nothing learned yet: rows have the sites that their likelihoods begin with."""
-        setting = self.setting(start)
-        rows = first_sites(setting.model, self.batch, setting.features, setting.carried)
-        fit = blank_fit(setting.model, self.batch, setting.features, setting.carried, rows)
-        return Learned(start, fit, jnp.asarray(0), jnp.asarray(0))
+    def _m(self, trial: Trial, rows: RowSites, rule: VEM) -> tuple[Trial, int]:
+        latest = [trial]
 
-    def _fit(self, wrapped: Generative, rows: RowSites) -> Fit:
-        """What these hyperparameters make of these row sites."""
-        setting = self.setting(wrapped)
-        rows = exact_sites(setting.model, self.batch, setting.features, rows)
-        return fit_rows(setting.model, self.batch, setting.features, setting.carried, rows)
+        def objective(theta: Float[np.ndarray, " T"]) -> tuple[float, Float[np.ndarray, " T"]]:
+            if not np.array_equal(theta, free_vector(latest[0].wrapped)):
+                latest[0] = self.trial(with_free(trial.wrapped, theta))
+            return self.objective(latest[0], rows)
 
-    def bound(self, wrapped: Generative, rows: RowSites) -> Float[Array, ""]:
-        """The continual bound with the rows' sites held, where they are not exact."""
-        return self._fit(wrapped, rows).bound
+        start = free_vector(trial.wrapped)
+        best, count = maximise(objective, start, evaluations=rule.evaluations)
+        if np.array_equal(best, start):
+            return trial, count
+        if not np.array_equal(best, free_vector(latest[0].wrapped)):
+            latest[0] = self.trial(with_free(trial.wrapped, best))
+        return latest[0], count
 
-    def _e(self, now: Learned, tolerance: float | Float[Array, ""]) -> Learned:
-        setting = self.setting(now.model)
-        fit, more = e_step(
-            setting.model, self.batch, setting.features, setting.carried, now.fit.rows,
-            rounds=self.options.e_rounds, tolerance=tolerance,
-        )  # fmt: skip
-        return now._replace(fit=fit, e_rounds=now.e_rounds + more)
-
-    def _m(self, now: Learned, rule: VEM) -> Learned:
-        trainable, rest = split(now.model)
-        best, more = maximise(
-            lambda point: self._objective(eqx.combine(point, rest), now.fit.rows),
-            trainable,
-            evaluations=rule.evaluations,
-        )
-        model = eqx.combine(best, rest)
-        return now._replace(model=model, m_evaluations=now.m_evaluations + more)
-
-    def _objective(self, wrapped: Generative, rows: RowSites) -> Float[Array, ""]:
-        """Bound, priors and memory per observation, with the rows' sites held.
+    def objective(self, trial: Trial, held: RowSites) -> tuple[float, Float[np.ndarray, " T"]]:
+        """Bound, priors and memory per observation, with the rows' sites held; and the gradient.
 
         Holding sites rather than q follows the posterior as hyperparameters move, a tighter
         bound than plain variational EM's (Adam et al., 2021).
         """
-        remembered = self.state.memory.value(wrapped, self.state.model)
-        total = self.bound(wrapped, rows) + self._log_prior(wrapped) + remembered
-        total += self.of_noise(wrapped)
+        value, gradient = self.bound(trial, held)
+        theta = free_vector(trial.wrapped)
+        centre, width = prior_of(trial.wrapped)
+        deviation = self._has_say(trial.wrapped) * (theta - centre) / width
+        value -= 0.5 * float(deviation @ deviation)
+        gradient = gradient - deviation / width
+        step = theta - free_vector(self.state.model)
+        value += self.state.memory.value(step) + self.of_noise(trial.setting.model)
+        gradient += self.state.memory.slope(step)
         # A small batch borrows from the past the size that makes the objective of order one.
-        past_size = jnp.clip(self.state.count, 1, _ORDINARY_BATCH)
-        return total / jnp.maximum(jnp.sum(self.batch.mask), past_size)
+        size = max(self.batch.size, min(max(self.state.count, 1.0), _ORDINARY_BATCH))
+        return value / size, gradient / size
 
-    def _log_prior(self, wrapped: Generative) -> Float[Array, ""]:
-        """The priors, but of channels without data: those stay as they started."""
+    def _has_say(self, wrapped: MultiTaskGP) -> Float[np.ndarray, " T"]:
+        """One for parameters whose priors count: not those of channels without data.
+
+        Those stay as they started.
+        """
         heard = memory.heard(self.state.memory, wrapped)
-        heard = heard.at[self.batch.channel].add(self.batch.mask)
+        for group in self.batch.groups:
+            heard[group.channel] += len(group.y)
         if len(wrapped.channels) == 1:
             heard += self.state.count
-        priors = jnp.stack([log_prior(channel) for channel in wrapped.channels])
-        return log_prior(wrapped.kernels) + jnp.sum(jnp.where(heard > 0, priors, 0.0))
+        parts = [np.ones(free_size(wrapped.kernels))]
+        for channel, said in zip(wrapped.channels, heard, strict=True):
+            parts.append(np.full(free_size(channel), float(said > 0)))
+        return np.concatenate(parts)
 
-    def remember(self, wrapped: Generative, fit: Fit, *, kernels: bool) -> Memory:
+    def bound(self, trial: Trial, held: RowSites) -> tuple[float, Float[np.ndarray, " T"]]:
+        """The bound with the rows' sites held, and its gradient by the free vector."""
+        setting = trial.setting
+        model, batch, features, carried = setting
+        rows = exact_sites(setting, held)
+        site = carried + aggregate(batch, rows, features)
+        posterior = condition(site)
+        at_rows = marginals(batch, posterior, features)
+        by_rows = expected_adjoint(model, batch, at_rows.mean, at_rows.covariance)
+        value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
+        fit = Fit(rows, site, posterior, at_rows, value)
+        blocks = [block_adjoint(setting, fit, by_rows, g) for g in range(len(features.design))]
+        gradients = self._gradients(trial, fit, by_rows, blocks)
+        return value, free_gradient(trial.wrapped, gradients)
+
+    def _gradients(
+        self, trial: Trial, fit: Fit, by_rows: ByRows, blocks: list[ByBlock]
+    ) -> dict[str, Any]:
+        """Derivatives of the bound by every plain hyperparameter, nested as the model is."""
+        model, state = trial.setting.model, self.state
+        by_design = tuple(block.design for block in blocks)
+        by_projection, by_loadings = trial.mixed.adjoint(
+            trial.projection, by_design, by_rows.by_covariance
+        )
+        by_chols = None
+        if state.count:
+            by_maps = carried_adjoint(state.site.scaled(trial.strength), trial.maps, blocks)
+            by_chols = [
+                solve_lower(chol, by, transpose=True)
+                for chol, by in zip(state.prior.chols, by_maps, strict=True)
+            ]
+        by_latents = kernel_gradient(
+            trial.prior, self.batch.x, trial.cross, trial.projection, by_projection, by_chols
+        )
+        channels = self._by_channels(trial, fit, by_rows, blocks, by_loadings)
+        if self._noise_is_exact:
+            channels[0]["likelihood"]["noise"] += self._by_noise(trial, blocks)
+        return {"kernels": by_kernels(model, by_latents), "channels": tuple(channels)}
+
+    def _by_channels(
+        self,
+        trial: Trial,
+        fit: Fit,
+        by_rows: ByRows,
+        blocks: list[ByBlock],
+        by_loadings: tuple[Float[np.ndarray, "J Q"], ...],
+    ) -> list[dict[str, Any]]:
+        """Derivatives by the parameters of each channel; zero for those without rows."""
+        model, batch, features, _ = trial.setting
+        channels: list[dict[str, Any]] = [{"likelihood": {}} for _ in model.channels]
+        for group, loadings in zip(batch.groups, by_loadings, strict=True):
+            by = channels[group.channel]
+            by["weights"] = model.channels[group.channel].scale[:, None] * loadings
+            by["likelihood"] = dict(by_rows.by_likelihood[group.channel])
+        if len(blocks) > 1:  # all sites are held
+            return channels
+        by_precision = tuple(
+            own + 0.5 * explained
+            for own, explained in zip(blocks[0].row_precision, fit.marginals.explained, strict=True)
+        )
+        for group, likelihood, offset, by_p in of_groups(
+            model, batch, features.offset, by_precision
+        ):
+            if likelihood.conjugate:
+                by_b = blocks[0].row_linear[group.flat].reshape(-1, group.latents)
+                own = channels[group.channel]["likelihood"]
+                for name, more in likelihood.site_gradient(group.y, offset, by_b, by_p).items():
+                    own[name] = own[name] + more
+        return channels
+
+    def _by_noise(self, trial: Trial, blocks: list[ByBlock]) -> float:
+        """How the carried site's strength, and what is kept beside it, depend on the noise."""
+        sigma, carried = noise.noise_of(trial.setting.model), trial.setting.carried
+        said = float(np.vdot(blocks[0].linear, carried.linear[0]))
+        said += float(np.vdot(blocks[0].precision, carried.precision[0]))
+        return -2 * said / sigma + noise.past_slope(
+            trial.setting.model, self.state.count, self.state.energy
+        )
+
+    def remember(self, learned: Learned, *, kernels: bool) -> Memory:
         """How the batch's expected log-density depends on the hyperparameters, q(u) fixed.
 
         Of the `kernels` it is worth its cost only when a whole batch is learned from.
         """
-        inducing, learned = self.state.inducing, paramax.unwrap(wrapped)
-        factorised = self.options.factorised
-        whitener = factorise(learned, inducing)
-
-        def expected(other: Generative) -> Float[Array, ""]:
-            model = paramax.unwrap(other)
-            chol = factorise(model, inducing)
-            x, channel = self.batch.x, self.batch.channel
-            rows = features(model, inducing, chol, x, channel, factorised=factorised)
-            # u = L_learned·v stays as it is; whitened by the other prior it is L⁻¹·L_learned·v.
-            maps = as_blocks(solve_lower(chol, whitener), len(fit.posterior.mean))
-            return expected_log_density(model, self.batch, marginals(fit.posterior, rows, maps))
-
-        projected = project(learned, inducing, whitener, self.batch.x)
-        latent = marginals(fit.posterior, latent_features(*projected, factorised=factorised))
-        return memory.joined(
-            memory.expand_kernels(expected, wrapped) if kernels else memory.blank(wrapped.kernels),
-            remember_channels(wrapped, self.batch, fit.rows, fit.marginals, latent),
+        trial, fit = learned.trial, learned.fit
+        of_kernels = memory.blank(trial.wrapped.kernels)
+        if kernels:
+            of_kernels = expand_kernels(
+                trial.wrapped, trial.setting, trial.prior, trial.mixed, fit.posterior
+            )
+        if self._noise_is_exact:
+            return memory.joined(of_kernels, memory.blank(trial.wrapped.channels))
+        of_channels = expand_channels(
+            trial.wrapped, trial.setting, trial.projection, fit.rows, fit.marginals, fit.posterior
         )
-
-
-def remember_channels(
-    wrapped: Generative, batch: Batch, rows: RowSites, at_rows: Marginals, latent: Marginals
-) -> Memory:
-    """What a batch says of its channels' parameters, where the site does not say it."""
-    if noise.is_exact(wrapped):
-        return memory.blank(wrapped.channels)
-    return memory.expand_channels(wrapped, batch, rows, at_rows, latent)
+        return memory.joined(of_kernels, of_channels)
 
 
 def counted(
-    state: State, model: Generative, batch: Batch, features: Features
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The state's count and energy with the batch's added; `model` is unwrapped."""
-    count = state.count + jnp.sum(batch.mask)
+    state: State, model: MultiTaskGP, batch: Batch, features: Features
+) -> tuple[float, float]:
+    """The state's count and energy with the batch's added; `model` is plain."""
+    count = state.count + batch.size
     if not noise.is_exact(state.model):
         return count, state.energy
     return count, state.energy + noise.energy(model, batch, features)

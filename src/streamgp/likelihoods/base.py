@@ -1,56 +1,87 @@
-"""What a likelihood is: latent parameters to a distribution, and what follows from that.
+"""What a likelihood is: a log density given latent parameters, and what follows from that.
 
-A family of your own is a subclass with `distribution`; everything else has a default by
-quadrature. See `docs/likelihoods.md`.
+A family of your own is a subclass with `log_density`; whatever inference needs has a default by
+quadrature and differences. `moments`, `cdf` and `sample` are for predictions.
 """
 
-from abc import abstractmethod
-from typing import Any, ClassVar
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jaxtyping import Array, Bool, Float
-from numpyro.distributions import Distribution
+from jaxtyping import Bool, Float
 
+from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods import quadrature
-from streamgp.numerics.linalg import positive_part
+from streamgp.likelihoods.support import Real, Support
+from streamgp.numerics import differences
+from streamgp.parameters import Module, fields_of, replaced
 
 _FAR = 5.0  # log units from which a row begins at its own mode
-_SUPPORTS: dict[Any, Any] = {}  # by structure: building a distribution takes milliseconds
 
 
-class Likelihood(eqx.Module):
+class Expected(NamedTuple):
+    """E_q[log p(y | f)] of each row, and the derivatives of that number.
+
+    `by_covariance` is symmetric: a small symmetric change dS changes the value by Σ_jk G_jk·dS_jk.
+    """
+
+    value: Float[np.ndarray, " N"]
+    by_mean: Float[np.ndarray, "N J"]
+    by_covariance: Float[np.ndarray, "N J J"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Likelihood(Module, ABC):
     """p(y | f) for one channel, f its J latent parameters.
 
-    Methods that take `y`, `mean` and `covariance` speak of one observation and the marginal
-    q(f) = N(mean, covariance) there; the library maps them over a batch.
+    Methods that take `y`, `mean` and `covariance` speak of N observations and of the marginals
+    q(f) = N(mean, covariance) there. `y` has shape (N,), or (N, C) where an observation is several
+    numbers: then `columns` names them, the value first.
     """
 
     conjugate: ClassVar[bool] = False  # the site does not depend on q(f): one round is exact
     log_concave: ClassVar[bool] = False  # in f: sites are then positive without clipping
-    ordered: ClassVar[bool] = True  # whether one value can be larger than another
-    observation_dim: ClassVar[int] = 1  # how many numbers one observation has
-    classes: ClassVar[int] = 0  # how many classes values are in; 0 if they are not classes
+    ordered: ClassVar[bool] = True  # whether quantiles make sense
+    classes: ClassVar[int] = 0  # how many there are, where values are classes
+    difference_step: ClassVar[float] = 2e-3  # in f, where derivatives are not written out
 
     @property
     def latents(self) -> int:
         """J, the number of latent parameters."""
         return 1
 
-    @abstractmethod
-    def distribution(self, f: Float[Array, "*b J"]) -> Distribution:
-        """p(y | f), batched over the leading axes of f."""
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the numbers of one observation are; the first is the value that is predicted."""
+        return ("value",)
+
+    @property
+    def observation_dim(self) -> int:
+        """C, how many numbers an observation is."""
+        return len(self.columns)
+
+    @property
+    def support(self) -> Support:
+        """Where the value of an observation can lie."""
+        return Real()
+
+    @property
+    def bare(self) -> "Likelihood":
+        """The family of a value alone, which predictions speak of.
+
+        What else an observation says of itself (an exposure, a weight) is not known of a new one.
+        """
+        return self
 
     # -- starting from data ------------------------------------------------------------------
 
-    def start(self, y: Float[np.ndarray, " N"]) -> "Likelihood":
+    def start(self, y: Float[np.ndarray, "N ..."]) -> "Likelihood":
         """With every parameter that was left out filled in; `y` may be empty."""
         return self
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Float[np.ndarray, "N ..."]) -> tuple[np.ndarray, np.ndarray]:
         """Offset and scale of each latent parameter, from the channel's first data.
 
         f = offset + scale · (mixed latent functions), so that those stay of order one whatever
@@ -58,30 +89,111 @@ class Likelihood(eqx.Module):
         """
         return np.zeros(self.latents), np.ones(self.latents)
 
-    @property
-    def support(self) -> Any:
-        """The numpyro constraint that observations obey; it depends on static settings alone."""
-        structure = jax.tree.structure(self)
-        if structure not in _SUPPORTS:
-            ready = paramax.unwrap(self.start(np.zeros(0)))
-            _SUPPORTS[structure] = ready.distribution(jnp.zeros(self.latents)).support
-        return _SUPPORTS[structure]
+    def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+        """Which observations this family can have produced."""
+        value, *others = self.split(y)
+        finite = np.logical_and.reduce([np.isfinite(part) for part in (value, *others)])
+        return finite & self.support.contains(value)
+
+    def split(self, y: Float[np.ndarray, "*b C"]) -> tuple[Float[np.ndarray, "*b"], ...]:
+        """The numbers of every observation, column by column."""
+        if self.observation_dim == 1:
+            return (y,)
+        if not y.size:
+            y = y.reshape(0, self.observation_dim)
+        return tuple(np.moveaxis(y, -1, 0))
+
+    # -- the density -------------------------------------------------------------------------
+
+    @abstractmethod
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        """log p(y | f); the leading axes of y and f are broadcast against each other."""
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        """Gradient and Hessian of the log density by f; by differences unless written out."""
+
+        def along(f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"]:
+            return self.log_density(y, f)
+
+        return self.gradient(y, f), differences.hessian(along, f, self.difference_step)
+
+    def gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b J"]:
+        """The first part of `derivatives`, where that is cheaper to have alone."""
+        if type(self).derivatives is not Likelihood.derivatives:
+            return self.derivatives(y, f)[0]
+        return differences.gradient(lambda f: self.log_density(y, f), f, self.difference_step)
+
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        """The derivative of the log density by each parameter: (*b, and the parameter's shape)."""
+        return {
+            name: differences.by_number(
+                lambda number, name=name: replaced(self, **{name: number}).log_density(y, f), value
+            )
+            for name, value in self.plain_parameters()
+        }
+
+    def plain_parameters(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The parameters of this family by field, once they are plain numbers."""
+        for name, value in fields_of(self):
+            if isinstance(value, np.ndarray | np.floating):
+                yield name, np.asarray(value)
 
     # -- inference ---------------------------------------------------------------------------
 
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        return self.distribution(f).log_prob(y)
-
-    def expected_log_density(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        """E_q[log p(y | f)]."""
+    def expected(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Expected:
+        """E_q[log p(y | f)], and the exact derivatives of that number."""
         f, weights = quadrature.spread(mean, covariance)
-        return jnp.dot(weights, jax.vmap(self.log_density, (None, 0))(y, f))
+        value = quadrature.average(weights, self.log_density(y, f))
+
+        def bend(rows: Bool[np.ndarray, " N"]) -> Float[np.ndarray, "R J J"]:
+            return quadrature.average(weights, self.derivatives(y[rows], f[:, rows])[1])
+
+        slopes = quadrature.expectation_slopes(mean, covariance, self.gradient(y, f), bend)
+        return Expected(value, *slopes)
+
+    def expected_parameter_gradient(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        """The derivative of Σ_n E_q[log p(y_n | f)] by each parameter."""
+        return each(
+            lambda rows: np.sum(rows, axis=0), self.expected_parameter_rows(y, mean, covariance)
+        )
+
+    def expected_parameter_rows(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        """The derivative of each row's E_q[log p(y | f)] by each parameter."""
+        if not dict(self.plain_parameters()):
+            return {}
+        f, weights = quadrature.spread(mean, covariance)
+        gradients = self.parameter_gradient(y, f)
+        return each(lambda at_nodes: quadrature.average(weights, at_nodes), gradients)
 
     def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """E_q[∇ log p] and −E_q[∇∇ log p], made positive semi-definite.
 
         By Bonnet's and Price's theorems these are ∂E/∂m and −2·∂E/∂S, the natural gradient of
@@ -89,69 +201,210 @@ class Likelihood(eqx.Module):
         node by node, which differentiating through a Cholesky factor would not.
         """
         f, weights = quadrature.spread(mean, covariance)
-        gradients = jax.vmap(jax.grad(self.log_density, 1), (None, 0))(y, f)
-        hessians = jax.vmap(jax.hessian(self.log_density, 1), (None, 0))(y, f)
-        precision = -jnp.tensordot(weights, hessians, 1)
+        gradients, hessians = self.derivatives(y, f)
+        precision = -quadrature.average(weights, hessians)
         if not self.log_concave:
-            one = self.latents == 1
-            precision = jnp.maximum(precision, 0.0) if one else positive_part(precision)
-        return weights @ gradients, precision
+            precision = positive_part(precision)
+        return quadrature.average(weights, gradients), precision
+
+    def site_gradient(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        offset: Float[np.ndarray, "N J"],
+        by_linear: Float[np.ndarray, "N J"],
+        by_precision: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        """For a conjugate family: how its exact sites depend on each parameter.
+
+        Returns:
+            The derivative of Σ by_linear·b + by_precision·P by each parameter, where b and P are
+            the gradient and the precision that `curvature` gives at `offset`.
+        """
+
+        def weighted(likelihood: "Likelihood") -> np.ndarray:
+            linear, precision = likelihood.curvature(y, offset, np.zeros(by_precision.shape))
+            return np.asarray(np.vdot(by_linear, linear) + np.vdot(by_precision, precision))
+
+        return {
+            name: differences.by_number(
+                lambda number, name=name: weighted(replaced(self, **{name: number})), value
+            )
+            for name, value in self.plain_parameters()
+        }
 
     def first_site(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """Where the E step's rounds begin: gradient at `mean`, and precision. None by default."""
-        return jnp.zeros_like(mean), jnp.zeros_like(covariance)
-
-    def log_predictive(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        """log E_q[p(y | f)]."""
-        if self.latents == 1 and self.log_concave:
-            return quadrature.log_integral(
-                lambda f: self.log_density(y, f[None]), mean[0], covariance[0, 0]
-            )
-        f, weights = quadrature.spread(mean, covariance, fine=not self.log_concave)
-        return jax.nn.logsumexp(jax.vmap(self.log_density, (None, 0))(y, f), b=weights)
+        return np.zeros(mean.shape), np.zeros(covariance.shape)
 
     # -- prediction ----------------------------------------------------------------------------
 
+    def log_predictive(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        """log E_q[p(y | f)]."""
+        if self.latents > 1:
+            f, weights = quadrature.spread(mean, covariance, fine=not self.log_concave)
+            return quadrature.log_sum(self.log_density(y, f), weights)
+        marginal = mean[:, 0], covariance[:, 0, 0]
+        if not self.log_concave:
+            return quadrature.refined_log_average(
+                lambda rows, f: self.log_density(y[rows], f[..., None]), *marginal
+            )
+
+        def derivatives(f: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+            slope, bend = self.derivatives(y, f[:, None])
+            return slope[:, 0], bend[:, 0, 0]
+
+        return quadrature.log_integral(
+            lambda f: self.log_density(y, f[..., None]), derivatives, *marginal
+        )
+
     def predictive_cdf(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
         """E_q[P(Y ≤ y | f)]."""
+        if self.latents == 1:
+            return quadrature.refined_average(
+                lambda rows, f: self.cdf(y[rows], f[..., None]), mean[:, 0], covariance[:, 0, 0]
+            )
         f, weights = quadrature.spread(mean, covariance, fine=True)
-        return jnp.dot(weights, self.cdf(jnp.broadcast_to(y, f.shape[:-1]), f))
+        return quadrature.average(weights, self.cdf(y, f))
 
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
+    def predictive_quantile(
+        self,
+        level: Float[np.ndarray, "*b N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, "*b N"] | None:
+        """The smallest y with P(Y ≤ y) ≥ level, where there is a formula for it."""
+        return None
+
+    def predictive_moments(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of y: E[E[y|f]], E[Var[y|f]] + Var[E[y|f]]."""
+        f, weights = quadrature.spread(mean, covariance)
+        means, variances = self.moments(f)
+        total = quadrature.average(weights, means)
+        return total, quadrature.average(weights, (means - total) ** 2 + variances)
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
         """P(Y ≤ y | f)."""
-        return self.distribution(f).cdf(y)
+        self._is_missing("cdf(y, f)", "the probability of a value up to y")
 
-    def moments(self, f: Float[Array, "*b J"]) -> tuple[Array, Array]:
+    def smooth_cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"] | None:
+        """For counts: P(Y ≤ y | f) continued smoothly between whole numbers, if there is such."""
+        return None
+
+    def waiting_shape(self, y: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"] | None:
+        """For counts: a where P(Y ≤ y | f) is that of a Gamma(a) variate above exp(f).
+
+        It is the waiting time for one event more than y. Where there is such, predictions of large
+        counts need neither incomplete gamma functions nor many nodes.
+        """
+        return None
+
+    def log_tail(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> Float[np.ndarray, "*b"]:
+        """log P(Y > y | f) if `upper`, else log P(Y ≤ y | f)."""
+        below = self.cdf(y, f)
+        with np.errstate(divide="ignore"):
+            return np.log1p(-below) if upper else np.log(below)
+
+    def tail_derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        """Gradient and Hessian of `log_tail` by f; by differences unless written out."""
+
+        def along(f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"]:
+            return self.log_tail(y, f, upper)
+
+        step = self.difference_step
+        return differences.gradient(along, f, step), differences.hessian(along, f, step)
+
+    def tail_parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> dict[str, Any]:
+        """The derivative of `log_tail` by each parameter; by differences unless written out."""
+        return {
+            name: differences.by_number(
+                lambda number, name=name: replaced(self, **{name: number}).log_tail(y, f, upper),
+                value,
+            )
+            for name, value in self.plain_parameters()
+        }
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of y given f."""
-        conditional = self.distribution(f)
-        return conditional.mean, conditional.variance
+        self._is_missing("moments(f)", "mean and variance of y given f")
 
-    def valid(self, y: Float[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:
-        """Which observations this family can have produced."""
-        finite = np.isfinite(y)
-        return finite & np.asarray(self.support(np.where(finite, y, 0.0)))
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        """A draw of y for each f."""
+        self._is_missing("sample(f, rng)", "a draw of y for each f")
+
+    def _is_missing(self, method: str, what: str) -> NoReturn:
+        name = type(self).__name__
+        raise ConfigurationError(
+            problem(f"a likelihood with `{method}`", name, f"Write {what} as a method of {name}.")
+        )
+
+
+def each(function: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
+    """`function` of every array in a dictionary of arrays and of further such dictionaries."""
+    return {
+        name: each(function, part) if isinstance(part, Mapping) else function(part)
+        for name, part in tree.items()
+    }
+
+
+def column(values: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b 1"]:
+    """A first derivative by one latent parameter, as a vector of length one."""
+    return values[..., None]
+
+
+def square(values: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b 1 1"]:
+    """A second derivative by one latent parameter, as a matrix of one entry."""
+    return values[..., None, None]
+
+
+def positive_part(a: Float[np.ndarray, "N J J"]) -> Float[np.ndarray, "N J J"]:
+    """The nearest positive semi-definite matrix in Frobenius norm."""
+    if a.shape[-1] == 1:
+        return np.maximum(a, 0.0)
+    values, vectors = np.linalg.eigh(0.5 * (a + np.swapaxes(a, -1, -2)))
+    return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
 def site_at_mode(
-    mode: Float[Array, ""],
-    weight: Float[Array, ""],
-    distance: Float[Array, ""],
-    mean: Float[Array, ""],
-    variance: Float[Array, ""],
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """A first site for densities with an exponential in f, of a row on its steep side.
+    mode: Float[np.ndarray, " N"],
+    weight: Float[np.ndarray, " N"] | float,
+    distance: Float[np.ndarray, " N"],
+    mean: Float[np.ndarray, " N"],
+    variance: Float[np.ndarray, " N"],
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    """A first site for densities with an exponential in f, of rows on its steep side.
 
     `distance` is how far, in log units, the expected exponential is above what y asks for. Newton's
-    steps come down from there by one a round; from the row's own mode, where it begins if far,
+    steps come down from there by one per round; from the row's own mode, where it begins if far,
     they only go up. `weight` is the precision at that mode.
     """
     variance = variance + 1e-12
     firm = weight + distance / variance  # leaves about one of the distance
-    precision = jnp.where(distance > _FAR, firm, 0.0)
+    precision = np.where(distance > _FAR, firm, 0.0)
     return precision * (mode - mean), precision

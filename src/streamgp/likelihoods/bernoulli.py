@@ -1,60 +1,84 @@
 """Yes or no."""
 
-from typing import Literal
+import dataclasses
+from typing import ClassVar, Literal
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from jax.scipy.special import log_ndtr
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.base import Likelihood, column, square
+from streamgp.likelihoods.support import Boolean, Support
+from streamgp.numerics.special import mills
 from streamgp.registry import storable
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class Bernoulli(Likelihood):
     """y is 1 with probability sigmoid(f), or Φ(f) with `link="probit"`, and 0 otherwise."""
 
-    link: Literal["logit", "probit"] = eqx.field(static=True, default="logit")
+    link: Literal["logit", "probit"] = "logit"
 
     log_concave = True
-    classes = 2
+    classes: ClassVar[int] = 2
 
-    def __check_init__(self) -> None:
+    def __post_init__(self) -> None:
         if self.link not in ("logit", "probit"):
             raise ConfigurationError(
                 problem("link 'logit' or 'probit'", repr(self.link), "Choose one of them.")
             )
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        logits = f[..., 0]
-        if self.link == "probit":
-            logits = log_ndtr(f[..., 0]) - log_ndtr(-f[..., 0])
-        return dist.Bernoulli(logits=logits)
+    @property
+    def support(self) -> Support:
+        return Boolean()
 
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
         rate = (np.sum(y) + 1) / (len(y) + 2)  # Laplace's rule: never zero or one
         link = special.logit if self.link == "logit" else special.ndtri
         return np.array([link(rate)]), np.ones(1)
 
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        # In closed form: a distribution's logits overflow for a far Φ(f), and its derivative at
-        # logits of exactly zero is not the one-half it should be.
-        log_probability = log_ndtr if self.link == "probit" else jax.nn.log_sigmoid
-        return log_probability((2 * y - 1) * f[0])
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        log_probability = special.log_ndtr if self.link == "probit" else special.log_expit
+        return log_probability((2 * y - 1) * f[..., 0])
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        sign = 2 * y - 1
+        z = sign * f[..., 0]
+        if self.link == "probit":
+            slope, bend = mills(z)
+        else:
+            slope = special.expit(-z)
+            bend = slope * special.expit(z)
+        return column(sign * slope), square(-(sign**2) * bend)
 
     def log_predictive(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
         if self.link == "logit":
             return super().log_predictive(y, mean, covariance)
-        return log_ndtr((2 * y - 1) * mean[0] / jnp.sqrt(1 + covariance[0, 0]))
+        return self.log_density(y, mean / np.sqrt(1 + covariance[:, 0]))
 
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        below_one = jnp.where(y < 0, 0.0, 1.0 - self.distribution(f).mean)
-        return jnp.where(y < 1, below_one, 1.0)
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        below_one = np.where(y < 0, 0.0, self._probability(-f[..., 0]))
+        return np.where(y < 1, below_one, 1.0)
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        yes = self._probability(f[..., 0])
+        return yes, yes * self._probability(-f[..., 0])
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return (rng.random(f.shape[:-1]) < self._probability(f[..., 0])).astype(float)
+
+    def _probability(self, f: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+        return special.ndtr(f) if self.link == "probit" else special.expit(f)

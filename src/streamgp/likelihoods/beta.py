@@ -1,18 +1,16 @@
 """Shares, strictly between none and all."""
 
-from typing import Any
+import dataclasses
+from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from jax.scipy.special import digamma, gammaln, polygamma
-from jaxtyping import Array, Float
-from numpyro.distributions import constraints
+from jaxtyping import Bool, Float
 from scipy import special
 
-from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.quadrature import spread
+from streamgp.likelihoods import quadrature
+from streamgp.likelihoods.base import Likelihood, column, square
+from streamgp.likelihoods.support import OpenInterval, Support
+from streamgp.numerics.special import trigamma
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
@@ -21,23 +19,24 @@ _TINY = 1e-300
 _BELOW_ONE = 1 - 2.0**-53
 
 
+class _Sides(NamedTuple):
+    """The distribution's two parameters; one minus a mean close to one would be rounded."""
+
+    a: Float[np.ndarray, "*b"]
+    b: Float[np.ndarray, "*b"]
+    inside: Bool[np.ndarray, "*b"]  # where f was not clipped
+
+
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class Beta(Likelihood):
     """y in (0, 1) has mean μ = sigmoid(f) and variance μ(1−μ)/(1 + concentration)."""
 
     concentration: Parameter = None
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.Beta(*self._sides(f[..., 0]))
-
-    def _sides(self, f: Float[Array, "*b"]) -> tuple[Float[Array, "*b"], Float[Array, "*b"]]:
-        """The distribution's two parameters; one minus a mean close to one would be rounded."""
-        f = jnp.clip(f, -_FARTHEST, _FARTHEST)
-        return self.concentration * jax.nn.sigmoid(f), self.concentration * jax.nn.sigmoid(-f)
-
     @property
-    def support(self) -> Any:
-        return constraints.open_interval(0.0, 1.0)
+    def support(self) -> Support:
+        return OpenInterval(0.0, 1.0)
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Beta":
         """With half of the first data's variance taken for noise."""
@@ -49,25 +48,87 @@ class Beta(Likelihood):
         mean = np.clip(np.mean(y), 1e-6, 1 - 1e-6) if len(y) else 0.5
         return special.logit(np.array([mean])), np.ones(1)
 
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        a, b = self._sides(f[0])
-        y = jnp.clip(y, _TINY, _BELOW_ONE)  # finite where y is another channel's
-        log_total = gammaln(a) + gammaln(b) - gammaln(self.concentration)
-        return (a - 1) * jnp.log(y) + (b - 1) * jnp.log1p(-y) - log_total
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        a, b, _ = self._sides(f)
+        log_total = special.gammaln(a) + special.gammaln(b) - special.gammaln(self.concentration)
+        log_y, log_rest = _logs(y)
+        return (a - 1) * log_y + (b - 1) * log_rest - log_total
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        sides = self._sides(f)
+        slope, bend = self._slope(y, sides), self._bend(y, sides)
+        return (
+            column(np.where(sides.inside, slope, 0.0)),
+            square(np.where(sides.inside, bend, 0.0)),
+        )
+
+    def gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b J"]:
+        sides = self._sides(f)
+        return column(np.where(sides.inside, self._slope(y, sides), 0.0))
+
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        a, b, _ = self._sides(f)
+        log_y, log_rest = _logs(y)
+        total = a * (log_y - special.psi(a)) + b * (log_rest - special.psi(b))
+        return {"concentration": total / self.concentration + special.psi(self.concentration)}
 
     def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """With derivatives written out: polygamma functions are slow to compile twice over."""
-        f, weights = spread(mean, covariance)
-        a, b = self._sides(f[:, 0])
-        y = jnp.clip(y, _TINY, _BELOW_ONE)
-        surprise = jnp.log(y) - jnp.log1p(-y) - digamma(a) + digamma(b)
-        rate = a * b / self.concentration  # da/df = −db/df
-        bend = rate * (b - a) / self.concentration * surprise
-        bend -= rate**2 * (polygamma(1, a) + polygamma(1, b))
-        precision = jnp.maximum(-jnp.dot(weights, bend), 0.0)
-        return jnp.dot(weights, rate * surprise)[None], precision[None, None]
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """With the slope at the farthest odds for those past it, so that proposals come back."""
+        f, weights = quadrature.spread(mean, covariance)
+        sides = self._sides(f)
+        precision = np.maximum(-(weights @ self._bend(y, sides)), 0.0)
+        return column(weights @ self._slope(y, sides)), square(precision)
 
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        return self.distribution(f).cdf(jnp.clip(y, 0.0, 1.0))
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        a, b, _ = self._sides(f)
+        return special.betainc(a, b, np.clip(y, 0.0, 1.0))
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        a, b, _ = self._sides(f)
+        c = self.concentration
+        return a / c, a * b / c**2 / (1 + c)
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        a, b, _ = self._sides(f)
+        return np.clip(rng.beta(a, b), _TINY, _BELOW_ONE)
+
+    def _sides(self, f: Float[np.ndarray, "*b J"]) -> _Sides:
+        clipped = np.clip(f[..., 0], -_FARTHEST, _FARTHEST)
+        c = self.concentration
+        return _Sides(c * special.expit(clipped), c * special.expit(-clipped), clipped == f[..., 0])
+
+    def _surprise(self, y: Float[np.ndarray, "*b"], sides: _Sides) -> Float[np.ndarray, "*b"]:
+        """The derivative by a, where a + b is held."""
+        log_y, log_rest = _logs(y)
+        return log_y - log_rest - special.psi(sides.a) + special.psi(sides.b)
+
+    def _slope(self, y: Float[np.ndarray, "*b"], sides: _Sides) -> Float[np.ndarray, "*b"]:
+        rate = sides.a * sides.b / self.concentration  # da/df = −db/df
+        return rate * self._surprise(y, sides)
+
+    def _bend(self, y: Float[np.ndarray, "*b"], sides: _Sides) -> Float[np.ndarray, "*b"]:
+        a, b, _ = sides
+        rate = a * b / self.concentration
+        turn = rate * (b - a) / self.concentration * self._surprise(y, sides)
+        return turn - rate**2 * (trigamma(a) + trigamma(b))
+
+
+def _logs(y: Float[np.ndarray, "*b"]) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+    """log y and log(1 − y), finite also for a y that is none of this family's."""
+    y = np.clip(y, _TINY, _BELOW_ONE)
+    return np.log(y), np.log1p(-y)

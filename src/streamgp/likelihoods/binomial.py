@@ -1,46 +1,119 @@
 """Successes among a number of trials."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
+import dataclasses
+
 import numpy as np
-import numpyro.distributions as dist
-from jax.scipy.special import betainc, gammaln
-from jaxtyping import Array, Float
+from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.base import Likelihood, column, square
+from streamgp.likelihoods.support import IntegerInterval, NonNegativeInteger, Support
 from streamgp.registry import storable
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class Binomial(Likelihood):
-    """y of `trials` succeed, each with probability sigmoid(f)."""
+    """y of `trials` succeed, each with probability sigmoid(f).
 
-    trials: int = eqx.field(static=True)
+    Args:
+        trials: How many there are per row. None if every observation brings that number, as a
+            second column; predictions are then of one trial.
+    """
+
+    trials: int | None
 
     log_concave = True
 
-    def __check_init__(self) -> None:
-        if not (isinstance(self.trials, int) and self.trials >= 1):
+    def __post_init__(self) -> None:
+        if not (self.trials is None or (isinstance(self.trials, int) and self.trials >= 1)):
             raise ConfigurationError(
-                problem("at least 1 trial", repr(self.trials), "Give how many there are a row.")
+                problem(
+                    "at least 1 trial",
+                    repr(self.trials),
+                    "Give how many there are per row, or None where a column has them.",
+                )
             )
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.Binomial(self.trials, logits=f[..., 0])
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("successes", "trials") if self.trials is None else ("successes",)
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
-        rate = (np.sum(y) + 1) / (self.trials * len(y) + 2)  # Laplace's rule: never zero or one
+    @property
+    def support(self) -> Support:
+        return NonNegativeInteger() if self.trials is None else IntegerInterval(0, self.trials)
+
+    @property
+    def bare(self) -> "Binomial":
+        return Binomial(1) if self.trials is None else self
+
+    def location(self, y: Float[np.ndarray, "N ..."]) -> tuple[np.ndarray, np.ndarray]:
+        successes, trials = self._tried(y)
+        total = np.sum(np.broadcast_to(trials, successes.shape))
+        rate = (np.sum(successes) + 1) / (total + 2)  # Laplace's rule: never zero or one
         return special.logit(np.array([rate])), np.ones(1)
 
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        k = jnp.clip(jnp.floor(y), 0, self.trials - 1)
-        inside = betainc(self.trials - k, k + 1, jax.nn.sigmoid(-f[..., 0]))
-        return jnp.where(y < 0, 0.0, jnp.where(y < self.trials, inside, 1.0))
+    def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+        possible = super().valid(y)
+        if self.trials is not None:
+            return possible
+        successes, trials = self.split(y)
+        return possible & (trials >= np.maximum(successes, 1)) & (np.floor(trials) == trials)
 
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        # In closed form: the distribution's derivative at logits of exactly zero is not right.
-        ways = gammaln(self.trials + 1.0) - gammaln(y + 1) - gammaln(self.trials - y + 1)
-        return y * f[0] - self.trials * jax.nn.softplus(f[0]) + ways
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        successes, trials = self._tried(y)
+        failures, logit = trials - successes, f[..., 0]
+        ways = special.gammaln(trials + 1.0)
+        ways = ways - special.gammaln(successes + 1) - special.gammaln(failures + 1)
+        return successes * logit + trials * special.log_expit(-logit) + ways
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        successes, trials = self._tried(y)
+        yes, no = special.expit(f[..., 0]), special.expit(-f[..., 0])
+        slope = successes * no - (trials - successes) * yes
+        return column(slope), square(np.zeros(slope.shape) - trials * yes * no)
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        successes, trials = self._tried(y)
+        inside = _below(np.clip(np.floor(successes), 0, trials - 1), trials, f[..., 0])
+        return np.where(successes < 0, 0.0, np.where(successes < trials, inside, 1.0))
+
+    def smooth_cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        assert self.trials is not None
+        inside = _below(np.clip(y, -1 + 1e-9, self.trials - 1e-9), self.trials, f[..., 0])
+        return np.where(y <= -1, 0.0, np.where(y < self.trials, inside, 1.0))
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        trials = self.trials or 1
+        mean = trials * special.expit(f[..., 0])
+        return mean, mean * special.expit(-f[..., 0])
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return rng.binomial(self.trials or 1, special.expit(f[..., 0])).astype(float)
+
+    def _tried(
+        self, y: Float[np.ndarray, "*b C"]
+    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"] | int]:
+        """Successes and trials."""
+        if self.trials is not None:
+            return y, self.trials
+        successes, trials = self.split(y)
+        return successes, trials
+
+
+def _below(
+    successes: Float[np.ndarray, "*b"],
+    trials: Float[np.ndarray, "*b"] | int,
+    logit: Float[np.ndarray, "*b"],
+) -> Float[np.ndarray, "*b"]:
+    """The probability of no more successes than that, fewer than there are trials."""
+    return special.betainc(trials - successes, successes + 1, special.expit(-logit))

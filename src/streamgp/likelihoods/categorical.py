@@ -1,70 +1,29 @@
 """One of K classes."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-import numpy as np
-import numpyro.distributions as dist
-from jaxtyping import Array, Float
+import dataclasses
 
-from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.quadrature import spread
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.likelihoods.multinomial import SoftmaxCounts
+from streamgp.likelihoods.support import IntegerInterval, Support
 from streamgp.registry import storable
 
 
 @storable
-class Categorical(Likelihood):
-    """y is a class 0 … K−1 with probabilities softmax(f): one latent parameter a class."""
-
-    classes: int = eqx.field(static=True)
-
-    log_concave = True
-    ordered = False
-
-    def __check_init__(self) -> None:
-        check_classes(self.classes)
+@dataclasses.dataclass(frozen=True, eq=False)
+class Categorical(SoftmaxCounts):
+    """y is a class 0 … K−1 with probabilities softmax(f): one latent parameter per class."""
 
     @property
-    def latents(self) -> int:
-        return self.classes
+    def support(self) -> Support:
+        return IntegerInterval(0, self.classes - 1)
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
-        counts = np.bincount(y.astype(int), minlength=self.classes) + 1.0
-        log_share = np.log(counts / counts.sum())
-        return log_share - log_share.mean(), np.ones(self.classes)
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return self._drawn(f, rng)
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.Categorical(logits=f)
+    def _counts(self, y: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b J"]:
+        return (np.asarray(y)[..., None] == np.arange(self.classes)).astype(float)
 
-    def moments(self, f: Float[Array, "*b J"]) -> tuple[Array, Array]:
-        """Of the K indicators of the classes: a class number has no mean."""
-        probabilities = jax.nn.softmax(f, axis=-1)
-        return probabilities, probabilities * (1 - probabilities)
-
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        return jax.nn.log_softmax(f)[y.astype(jnp.int32)]
-
-    def expected_log_density(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        f, weights = spread(mean, covariance)
-        return mean[y.astype(jnp.int32)] - weights @ jax.nn.logsumexp(f, axis=-1)
-
-    def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """E[onehot(y) − π] and E[diag(π) − ππᵀ], π = softmax(f)."""
-        f, weights = spread(mean, covariance)
-        p = jax.nn.softmax(f, axis=-1)
-        average = weights @ p
-        gradient = jax.nn.one_hot(y.astype(jnp.int32), self.classes, dtype=mean.dtype) - average
-        return gradient, jnp.diag(average) - jnp.einsum("k,kj,ki->ji", weights, p, p)
-
-
-def check_classes(classes: int) -> None:
-    """Raise where there are not at least two."""
-    if not (isinstance(classes, int) and classes >= 2):
-        raise ConfigurationError(
-            problem("at least 2 classes", repr(classes), "Count every class there can be.")
-        )
+    def _log_ways(self, counts: Float[np.ndarray, "*b J"]) -> float:
+        return 0.0

@@ -1,21 +1,24 @@
 """Positive values whose spread grows with their mean."""
 
+import dataclasses
 from abc import abstractmethod
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from jax.scipy.special import gammaln
-from jaxtyping import Array, Float
+from jaxtyping import Float
+from scipy import special
 
-from streamgp.likelihoods.base import Likelihood, site_at_mode
+from streamgp.likelihoods.base import Expected, Likelihood, column, site_at_mode, square
+from streamgp.likelihoods.support import Positive, Support
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
 _LARGEST_LOG = 200.0  # a mean within e^±200, whatever the units
 _LARGEST_LOG_RATIO = 60.0  # past it, proposals are damped, not exponentiated
+_FAR = 600.0  # how far past the shape a tail is an expansion
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class PositiveMean(Likelihood):
     """y > 0 has a gamma distribution of mean exp(f): what `Gamma` and `Exponential` share.
 
@@ -26,53 +29,125 @@ class PositiveMean(Likelihood):
 
     @property
     @abstractmethod
-    def _shape(self) -> Float[Array, ""]:
+    def _shape(self) -> float:
         """k."""
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        f = jnp.clip(f[..., 0], -_LARGEST_LOG, _LARGEST_LOG)
-        return dist.Gamma(self._shape, self._shape * jnp.exp(-f))
+    @property
+    def support(self) -> Support:
+        return Positive()
 
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
         return np.log(np.array([np.mean(y) if len(y) else 1.0])), np.ones(1)
 
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        return self.distribution(f).cdf(jnp.maximum(y, 0.0))
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        return self._value(_log(y), f[..., 0], _ratio(_log(y) - f[..., 0])[0])
 
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        return self.expected_log_density(y, f, jnp.zeros((1, 1)))
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        _, moving = _ratio(_log(y) - f[..., 0])
+        return column(self._shape * (moving - 1)), square(-self._shape * moving)
 
-    def expected_log_density(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        k = self._shape
-        tilt = mean[0] - _log(y) + _expected_ratio(y, mean, covariance)
-        return k * jnp.log(k) - gammaln(k) - _log(y) - k * tilt
+    def expected(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Expected:
+        k, log_y = self._shape, _log(y)
+        ratio, moving = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
+        value = self._value(log_y, mean[:, 0], ratio)
+        return Expected(value, column(k * (moving - 1)), square(-0.5 * k * moving))
 
     def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        ratio = _expected_ratio(y, mean, covariance)
-        return (self._shape * (ratio - 1))[None], (self._shape * ratio)[None, None]
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        ratio, _ = _ratio(_log(y) - mean[:, 0] + 0.5 * covariance[:, 0, 0])
+        return column(self._shape * (ratio - 1)), square(self._shape * ratio)
 
     def first_site(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """A value far above its predicted mean begins at its own mode, firmly."""
-        mode, variance = _log(y), covariance[0, 0]
-        distance = mode - mean[0] + 0.5 * variance
-        gradient, precision = site_at_mode(mode, self._shape, distance, mean[0], variance)
-        return gradient[None], precision[None, None]
+        mode, centre, variance = _log(y), mean[:, 0], covariance[:, 0, 0]
+        distance = mode - centre + 0.5 * variance
+        gradient, precision = site_at_mode(mode, self._shape, distance, centre, variance)
+        return column(gradient), square(precision)
+
+    def predictive_moments(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        variance = covariance[:, 0, 0]
+        total = _mean(mean[:, 0] + 0.5 * variance)
+        with np.errstate(over="ignore"):
+            square = total**2 * np.exp(variance)  # E[μ²]
+            return total, total**2 * np.expm1(variance) + square / self._shape
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        return special.gammainc(self._shape, self._scaled(np.maximum(y, 0.0), f))
+
+    def log_tail(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> Float[np.ndarray, "*b"]:
+        x = self._scaled(np.maximum(y, 1e-300), f)
+        return _log_upper(self._shape, x) if upper else _log_lower(self._shape, x)
+
+    def tail_derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        """With x = k·y·exp(−f) and h = ±x·p(x)/P: the slope is h, the bend −h·(k − x + h)."""
+        k, x = self._shape, self._scaled(np.maximum(y, 1e-300), f)
+        log_height = k * np.log(x) - x - special.gammaln(k)
+        with np.errstate(over="ignore", invalid="ignore"):
+            slope = np.exp(log_height - self.log_tail(y, f, upper))
+        slope = slope if upper else -slope
+        excess = k - x + slope
+        if upper:  # where these cancel, by the continued fraction
+            far, fraction = x > k + _FAR, _fraction(k, np.maximum(x, k + _FAR))
+            slope = np.where(far, x + 1 - k - fraction, slope)
+            excess = np.where(far, 1 - fraction, excess)
+        return column(slope), square(-slope * excess)
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        mean = _mean(f[..., 0])
+        return mean, mean**2 / self._shape
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        drawn = rng.gamma(self._shape, _mean(f[..., 0]) / self._shape)
+        return np.maximum(drawn, 1e-300)  # small shapes would round to zero
+
+    def _scaled(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        """k·y·exp(−f)."""
+        with np.errstate(over="ignore"):
+            return self._shape * y * _mean(-f[..., 0])
+
+    def _value(self, log_y: np.ndarray, f: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+        """The log density, or its expectation, from y·exp(−f) or the expectation of that."""
+        k = self._shape
+        return k * np.log(k) - special.gammaln(k) - log_y - k * (f - log_y + ratio)
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class Gamma(PositiveMean):
     """y > 0 has mean exp(f) and standard deviation exp(f)/√shape."""
 
     shape: Parameter = None
 
     @property
-    def _shape(self) -> Float[Array, ""]:
+    def _shape(self) -> float:
         return self.shape
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Gamma":
@@ -81,14 +156,66 @@ class Gamma(PositiveMean):
         shape = np.clip(2 * np.mean(y) ** 2 / variance, 0.5, 100.0) if variance > 0 else 2.0
         return Gamma(positive(self.shape, shape))
 
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        log_y = _log(y)
+        return {"shape": self._by_shape(log_y, f[..., 0], _ratio(log_y - f[..., 0])[0])}
 
-def _log(y: Float[Array, ""]) -> Float[Array, ""]:
-    """log y, and finite where y is another channel's."""
-    return jnp.log(jnp.where(y > 0, y, 1.0))
+    def expected_parameter_rows(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        log_y = _log(y)
+        ratio, _ = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
+        return {"shape": self._by_shape(log_y, mean[:, 0], ratio)}
+
+    def _by_shape(self, log_y: np.ndarray, f: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+        return np.log(self.shape) + 1 - special.psi(self.shape) - (f - log_y + ratio)
 
 
-def _expected_ratio(
-    y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-) -> Float[Array, ""]:
-    """E_q[y·exp(−f)]."""
-    return jnp.exp(jnp.minimum(_log(y) - mean[0] + 0.5 * covariance[0, 0], _LARGEST_LOG_RATIO))
+def _log(y: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    """log y, and finite where y is none of this family's."""
+    return np.log(np.where(y > 0, y, 1.0))
+
+
+def _mean(f: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    return np.exp(np.clip(f, -_LARGEST_LOG, _LARGEST_LOG))
+
+
+def _ratio(
+    log_ratio: Float[np.ndarray, "*b"],
+) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+    """The expected y·exp(−f), which is held past some size, and its derivative by its logarithm."""
+    ratio = np.exp(np.minimum(log_ratio, _LARGEST_LOG_RATIO))
+    return ratio, np.where(log_ratio < _LARGEST_LOG_RATIO, ratio, 0.0)
+
+
+def _log_upper(k: float, x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    """log Q(k, x), also where Q is too small to be a number."""
+    far = x > k + _FAR
+    near = np.log(special.gammaincc(k, np.where(far, k, x)))
+    x = np.maximum(x, k + _FAR)
+    tail = k * np.log(x) - x - special.gammaln(k) - np.log(x + 1 - k - _fraction(k, x))
+    return np.where(far, tail, near)
+
+
+def _fraction(k: float, x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    """What Legendre's continued fraction x^k·exp(−x)/Γ(k, x) = x + 1 − k − … goes on with."""
+    fraction = np.zeros(np.shape(x))
+    for i in range(20, 0, -1):
+        fraction = i * (i - k) / (x + 2 * i + 1 - k - fraction)
+    return fraction
+
+
+def _log_lower(k: float, x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    """log P(k, x), also where P is too small to be a number: its series then."""
+    small = x < 0.5 * (k + 1)
+    near = np.log(special.gammainc(k, np.where(small, k, x)))
+    x = np.where(small, x, 0.5)
+    series = np.ones(x.shape)
+    for i in range(50, 0, -1):
+        series = 1 + x / (k + i) * series
+    return np.where(small, k * np.log(x) - x - special.gammaln(k + 1) + np.log(series), near)

@@ -1,40 +1,53 @@
 """Real values with normal noise."""
 
+import dataclasses
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Bool, Float
+from scipy import special
 
-from streamgp.likelihoods.base import Likelihood
-from streamgp.parameters import Parameter, positive
+from streamgp.likelihoods.base import Expected, Likelihood, column, square
+from streamgp.numerics.special import mills
+from streamgp.parameters import Parameter, positive, replaced
 from streamgp.registry import storable
 
 _TINY = 1e-100
+_LOG_2PI = np.log(2 * np.pi)
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class Gaussian(Likelihood):
-    """y = f + noise; `noise` is its standard deviation, in the units of y."""
+    """y = f + noise; `noise` is its standard deviation, in the units of y.
+
+    Args:
+        noise: Where learning starts; from the first data if left out.
+        error: Whether every observation brings the standard deviation of an error of its own, as a
+            second column. It is independent of the noise, so the variances add up. Predictions are
+            of values without such an error.
+    """
 
     noise: Parameter = None
+    error: bool = False
 
     conjugate = True
     log_concave = True
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.Normal(f[..., 0], self.noise)
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("value", "error") if self.error else ("value",)
 
     @property
-    def support(self) -> Any:
-        return dist.constraints.real  # without a distribution, whose making compiles for a while
+    def bare(self) -> "Gaussian":
+        return replaced(self, error=False) if self.error else self
 
-    def start(self, y: Float[np.ndarray, " N"]) -> "Gaussian":
+    def start(self, y: Float[np.ndarray, "N ..."]) -> "Gaussian":
         _, scale = self.location(y)
-        return Gaussian(positive(self.noise, 0.3 * scale[0]))
+        return Gaussian(positive(self.noise, 0.3 * scale[0]), self.error)
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Float[np.ndarray, "N ..."]) -> tuple[np.ndarray, np.ndarray]:
+        y = self.split(y)[0]
         if not len(y):
             return np.zeros(1), np.ones(1)
         offset, scale = np.mean(y), np.std(y)
@@ -42,27 +55,153 @@ class Gaussian(Likelihood):
             scale = abs(offset) if abs(offset) > 1e-12 else 1.0
         return np.array([offset]), np.array([scale])
 
-    def expected_log_density(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        return self.log_density(y, mean) - 0.5 * covariance[0, 0] / self.noise**2
+    def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+        return super().valid(y) & (self.split(y)[-1] >= 0) if self.error else super().valid(y)
+
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        y, variance = self._noisy(y)
+        return -0.5 * ((y - f[..., 0]) ** 2 / variance + np.log(variance) + _LOG_2PI)
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        y, variance = self._noisy(y)
+        slope = (y - f[..., 0]) / variance
+        return column(slope), square(np.zeros(slope.shape) - 1 / variance)
+
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        y, variance = self._noisy(y)
+        return {"noise": self._by_noise((y - f[..., 0]) ** 2, variance)}
+
+    def expected(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Expected:
+        y, variance = self._noisy(y)
+        residual = y - mean[:, 0]
+        precision = 1 / variance
+        total = (residual**2 + covariance[:, 0, 0]) * precision
+        by_covariance = np.empty(covariance.shape)
+        by_covariance[:, 0, 0] = -0.5 * precision
+        value = -0.5 * (total + (np.log(variance) + _LOG_2PI))
+        return Expected(value, column(residual * precision), by_covariance)
+
+    def expected_parameter_rows(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        y, variance = self._noisy(y)
+        return {"noise": self._by_noise((y - mean[:, 0]) ** 2 + covariance[:, 0, 0], variance)}
 
     def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        return (y - mean) / self.noise**2, jnp.eye(1) / self.noise**2
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        y, variance = self._noisy(y)
+        precision = np.empty(covariance.shape)
+        precision[:, 0, 0] = 1 / variance
+        return column((y - mean[:, 0]) / variance), precision
+
+    def site_gradient(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        offset: Float[np.ndarray, "N J"],
+        by_linear: Float[np.ndarray, "N J"],
+        by_precision: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        y, variance = self._noisy(y)
+        said = by_linear[:, 0] * (y - offset[:, 0]) + by_precision[:, 0, 0]
+        return {"noise": -2 * self.noise * np.sum(said / variance**2)}
 
     def log_predictive(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        return self._predictive(mean, covariance).log_prob(y)
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        y, variance = self._noisy(y)
+        total = covariance[:, 0, 0] + variance
+        return -0.5 * ((y - mean[:, 0]) ** 2 / total + np.log(total) + _LOG_2PI)
 
     def predictive_cdf(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        return self._predictive(mean, covariance).cdf(y)
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        y, variance = self._noisy(y)
+        return special.ndtr((y - mean[:, 0]) / np.sqrt(covariance[:, 0, 0] + variance))
 
-    def _predictive(
-        self, mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> dist.Distribution:
-        return dist.Normal(mean[0], jnp.sqrt(covariance[0, 0] + self.noise**2))
+    def predictive_quantile(
+        self,
+        level: Float[np.ndarray, "*b N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, "*b N"]:
+        return mean[:, 0] + np.sqrt(covariance[:, 0, 0] + self.noise**2) * special.ndtri(level)
+
+    def predictive_moments(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return mean[:, 0], covariance[:, 0, 0] + self.noise**2
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        y, variance = self._noisy(y)
+        return special.ndtr((y - f[..., 0]) / np.sqrt(variance))
+
+    def log_tail(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> Float[np.ndarray, "*b"]:
+        return special.log_ndtr(self._signed(y, f, upper)[0])
+
+    def tail_derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        z, sign, deviation = self._signed(y, f, upper)
+        slope, bend = mills(z)
+        return column(-sign * slope / deviation), square(-bend / deviation**2)
+
+    def tail_parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> dict[str, Any]:
+        z, _, deviation = self._signed(y, f, upper)
+        return {"noise": -mills(z)[0] * z * self.noise / deviation**2}
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        return f[..., 0], np.full(f.shape[:-1], self.noise**2)
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return rng.normal(f[..., 0], self.noise)
+
+    def _noisy(
+        self, y: Float[np.ndarray, "*b C"]
+    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+        """The values, and the variances of what they have over f."""
+        if not self.error:
+            return y, self.noise**2
+        value, error = self.split(y)
+        return value, self.noise**2 + error**2
+
+    def _by_noise(self, squares: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """The derivative by the noise, from squared residuals."""
+        return self.noise * (squares / variance - 1) / variance
+
+    def _signed(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> tuple[np.ndarray, float, np.ndarray]:
+        """z with log Φ(z) the tail, the sign of dz/dy, and the noise's deviation."""
+        y, variance = self._noisy(y)
+        sign, deviation = -1.0 if upper else 1.0, np.sqrt(variance)
+        return sign * (y - f[..., 0]) / deviation, sign, deviation

@@ -1,20 +1,22 @@
 """Real values with normal noise that varies."""
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-import numpyro.distributions as dist
-from jaxtyping import Array, Float
+import dataclasses
 
-from streamgp.likelihoods.base import Likelihood, site_at_mode
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import special
+
+from streamgp.likelihoods.base import Expected, Likelihood, site_at_mode
 from streamgp.likelihoods.gaussian import Gaussian
-from streamgp.likelihoods.quadrature import spread
+from streamgp.likelihoods.quadrature import refined_average, refined_log_average
 from streamgp.registry import storable
 
 _LARGEST_LOG = 200.0  # of a precision: past it, proposals are damped, not exponentiated
+_LOG_2PI = np.log(2 * np.pi)
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class HeteroscedasticGaussian(Likelihood):
     """y = f₀ + noise whose standard deviation is exp(f₁): both are learned over the inputs."""
 
@@ -22,79 +24,164 @@ class HeteroscedasticGaussian(Likelihood):
     def latents(self) -> int:
         return 2
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.Normal(f[..., 0], _deviation(f[..., 1]))
-
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
         offset, scale = Gaussian().location(y)
         return np.append(offset, np.log(0.3 * scale)), np.append(scale, 1.0)
 
-    def expected_log_density(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        weight, _, square = _weighted(y, mean, covariance)
-        return -0.5 * np.log(2 * np.pi) - mean[1] - 0.5 * weight * square
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        log_deviation, _ = _clipped(f[..., 1])
+        z = (y - f[..., 0]) * np.exp(-log_deviation)
+        return -0.5 * (z**2 + _LOG_2PI) - log_deviation
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        log_deviation, inside = _clipped(f[..., 1])
+        weight, residual = np.exp(-2 * log_deviation), y - f[..., 0]
+        slope, square = weight * residual, weight * residual**2
+        gradient = np.stack([slope, np.where(inside, square - 1, 0.0)], axis=-1)
+        cross, bend = np.where(inside, -2 * slope, 0.0), np.where(inside, -2 * square, 0.0)
+        return gradient, _matrix(np.zeros(slope.shape) - weight, cross, bend)
+
+    def expected(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Expected:
+        weight, residual, square = _weighted(y, mean, covariance)
+        value = -0.5 * _LOG_2PI - mean[:, 1] - 0.5 * weight * square
+        is_free = _log_weight(mean, covariance) < _LARGEST_LOG
+        slope, bend = weight * residual, np.where(is_free, weight * square, 0.0)
+        by_mean = np.stack([slope, bend - 1], axis=-1)
+        return Expected(value, by_mean, _matrix(-0.5 * weight, -slope, -bend))
 
     def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """The Hessian's off-diagonal is shrunk to where the precision is positive semi-definite.
 
         Unlike the nearest such matrix this depends on no units and keeps the diagonal: over rows
         the off-diagonals cancel and the diagonals add up.
         """
         weight, residual, square = _weighted(y, mean, covariance)
-        gradient = jnp.stack([weight * residual, weight * square - 1])
-        largest = jnp.sqrt(2 * square)
-        cross = jnp.clip(2 * residual, -largest, largest)
-        return gradient, weight * jnp.array([[1.0, cross], [cross, 2 * square]])
+        gradient = np.stack([weight * residual, weight * square - 1], axis=-1)
+        largest = np.sqrt(2 * square)
+        cross = np.clip(2 * residual, -largest, largest)
+        return gradient, _matrix(weight, weight * cross, 2 * weight * square)
 
     def first_site(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """A residual far above its predicted size begins with noise of its size, firmly."""
-        mode = 0.5 * jnp.log((y - mean[0]) ** 2 + covariance[0, 0] + 1e-300)
-        distance = 2 * (mode - mean[1] + covariance[1, 1])
-        gradient, precision = site_at_mode(
-            mode, jnp.asarray(2.0), distance, mean[1], covariance[1, 1]
-        )
-        return jnp.zeros(2).at[1].set(gradient), jnp.zeros((2, 2)).at[1, 1].set(precision)
+        centre, variance = mean[:, 1], covariance[:, 1, 1]
+        mode = 0.5 * np.log((y - mean[:, 0]) ** 2 + covariance[:, 0, 0] + 1e-300)
+        distance = 2 * (mode - centre + variance)
+        gradient, precision = super().first_site(y, mean, covariance)
+        gradient[:, 1], precision[:, 1, 1] = site_at_mode(mode, 2.0, distance, centre, variance)
+        return gradient, precision
 
     def log_predictive(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        given, weights = _given_noise(mean, covariance)
-        return jax.nn.logsumexp(given.log_prob(y), b=weights)
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        def given_noise(rows: np.ndarray, f: Float[np.ndarray, "K R"]) -> np.ndarray:
+            centre, variance = _given_noise(mean[rows], covariance[rows], f)
+            return -0.5 * ((y[rows] - centre) ** 2 / variance + np.log(variance) + _LOG_2PI)
+
+        return refined_log_average(given_noise, mean[:, 1], covariance[:, 1, 1])
 
     def predictive_cdf(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        given, weights = _given_noise(mean, covariance)
-        return jnp.dot(weights, given.cdf(y))
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        def given_noise(rows: np.ndarray, f: Float[np.ndarray, "K R"]) -> np.ndarray:
+            centre, variance = _given_noise(mean[rows], covariance[rows], f)
+            return special.ndtr((y[rows] - centre) / np.sqrt(variance))
+
+        return refined_average(given_noise, mean[:, 1], covariance[:, 1, 1])
+
+    def predictive_moments(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        log_noise = np.minimum(2 * (mean[:, 1] + covariance[:, 1, 1]), _LARGEST_LOG)
+        return mean[:, 0], covariance[:, 0, 0] + np.exp(log_noise)
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        return special.ndtr((y - f[..., 0]) / _deviation(f[..., 1]))
+
+    def log_tail(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> Float[np.ndarray, "*b"]:
+        z = (y - f[..., 0]) / _deviation(f[..., 1])
+        return special.log_ndtr(-z if upper else z)
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        return f[..., 0], _deviation(f[..., 1]) ** 2
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return rng.normal(f[..., 0], _deviation(f[..., 1]))
 
 
-def _deviation(f: Float[Array, "*b"]) -> Float[Array, "*b"]:
-    return jnp.exp(jnp.clip(f, -0.5 * _LARGEST_LOG, 0.5 * _LARGEST_LOG))
+def _clipped(f: Float[np.ndarray, "*b"]) -> tuple[Float[np.ndarray, "*b"], Bool[np.ndarray, "*b"]]:
+    """The logarithm of the noise, and whether it is f itself."""
+    clipped = np.clip(f, -0.5 * _LARGEST_LOG, 0.5 * _LARGEST_LOG)
+    return clipped, clipped == f
+
+
+def _deviation(f: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    return np.exp(_clipped(f)[0])
+
+
+def _matrix(first: np.ndarray, cross: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Symmetric matrices of two rows."""
+    result = np.empty((*cross.shape, 2, 2))
+    result[..., 0, 0], result[..., 1, 1] = first, second
+    result[..., 0, 1] = result[..., 1, 0] = cross
+    return result
+
+
+def _log_weight(
+    mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+) -> Float[np.ndarray, " N"]:
+    return 2 * (covariance[:, 1, 1] - mean[:, 1])
 
 
 def _weighted(
-    y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    y: Float[np.ndarray, " N"],
+    mean: Float[np.ndarray, "N J"],
+    covariance: Float[np.ndarray, "N J J"],
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
     """w = E_q[exp(−2f₁)], and the means of r = y − f₀ and r² under q weighted by exp(−2f₁).
 
     Weighting a normal by an exponential shifts it: E[f₀] by −2·Cov(f₀, f₁).
     """
-    weight = jnp.exp(jnp.minimum(2 * (covariance[1, 1] - mean[1]), _LARGEST_LOG))
-    residual = y - mean[0] + 2 * covariance[0, 1]
-    return weight, residual, residual**2 + covariance[0, 0]
+    weight = np.exp(np.minimum(_log_weight(mean, covariance), _LARGEST_LOG))
+    residual = y - mean[:, 0] + 2 * covariance[:, 0, 1]
+    return weight, residual, residual**2 + covariance[:, 0, 0]
 
 
 def _given_noise(
-    mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-) -> tuple[dist.Distribution, np.ndarray]:
-    """y given f₁ at its nodes, f₀ integrated out; and the nodes' weights."""
-    f, weights = spread(mean[1:], covariance[1:, 1:], fine=True)
-    slope = covariance[0, 1] / (covariance[1, 1] + 1e-300)
-    left = jnp.maximum(covariance[0, 0] - slope * covariance[0, 1], 0.0)
-    centre = mean[0] + slope * (f[:, 0] - mean[1])
-    return dist.Normal(centre, jnp.sqrt(left + _deviation(f[:, 0]) ** 2)), weights
+    mean: Float[np.ndarray, "N J"],
+    covariance: Float[np.ndarray, "N J J"],
+    noise: Float[np.ndarray, "K N"],
+) -> tuple[Float[np.ndarray, "K N"], Float[np.ndarray, "K N"]]:
+    """Mean and variance of y given f₁, f₀ integrated out."""
+    slope = covariance[:, 0, 1] / (covariance[:, 1, 1] + 1e-300)
+    left = np.maximum(covariance[:, 0, 0] - slope * covariance[:, 0, 1], 0.0)
+    centre = mean[:, 0] + slope * (noise - mean[:, 1])
+    return centre, left + _deviation(noise) ** 2

@@ -1,26 +1,38 @@
 """Positive values with noise in proportion."""
 
-import jax.numpy as jnp
-import numpy as np
-import numpyro.distributions as dist
-from jaxtyping import Array, Float
+import dataclasses
+from typing import Any
 
-from streamgp.likelihoods.base import Likelihood
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.likelihoods.base import Expected, Likelihood
+from streamgp.likelihoods.gaussian import Gaussian
+from streamgp.likelihoods.support import Positive, Support
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class LogNormal(Likelihood):
-    """log y = f + noise; `noise` is its standard deviation, in natural log units."""
+    """log y = f + noise; `noise` is its standard deviation, in natural log units.
+
+    The densities of y and of log y differ by a factor of 1/y, all else is that of a Gaussian.
+    """
 
     noise: Parameter = None
 
     conjugate = True
     log_concave = True
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.LogNormal(f[..., 0], self.noise)
+    @property
+    def support(self) -> Support:
+        return Positive()
+
+    @property
+    def _of_log(self) -> Gaussian:
+        return Gaussian(self.noise)
 
     def start(self, y: Float[np.ndarray, " N"]) -> "LogNormal":
         _, scale = self.location(y)
@@ -32,39 +44,123 @@ class LogNormal(Likelihood):
         offset, scale = np.mean(np.log(y)), np.std(np.log(y))
         return np.array([offset]), np.array([scale if scale > 1e-12 else 1.0])
 
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        return jnp.where(y > 0, self.distribution(f).cdf(_positive(y)), 0.0)
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        log_y = _log(y)
+        return self._of_log.log_density(log_y, f) - log_y
 
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        return self.distribution(f).log_prob(_positive(y))
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        return self._of_log.derivatives(_log(y), f)
 
-    def expected_log_density(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        return self.log_density(y, mean) - 0.5 * covariance[0, 0] / self.noise**2
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        return self._of_log.parameter_gradient(_log(y), f)
+
+    def expected(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Expected:
+        log_y = _log(y)
+        value, *slopes = self._of_log.expected(log_y, mean, covariance)
+        return Expected(value - log_y, *slopes)
+
+    def expected_parameter_rows(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        return self._of_log.expected_parameter_rows(_log(y), mean, covariance)
 
     def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        residual = jnp.log(_positive(y)) - mean
-        return residual / self.noise**2, jnp.eye(1) / self.noise**2
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        return self._of_log.curvature(_log(y), mean, covariance)
+
+    def site_gradient(
+        self,
+        y: Float[np.ndarray, " N"],
+        offset: Float[np.ndarray, "N J"],
+        by_linear: Float[np.ndarray, "N J"],
+        by_precision: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        return self._of_log.site_gradient(_log(y), offset, by_linear, by_precision)
 
     def log_predictive(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        return self._predictive(mean, covariance).log_prob(_positive(y))
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        log_y = _log(y)
+        return self._of_log.log_predictive(log_y, mean, covariance) - log_y
 
     def predictive_cdf(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        return jnp.where(y > 0, self._predictive(mean, covariance).cdf(_positive(y)), 0.0)
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        return np.where(y > 0, self._of_log.predictive_cdf(_log(y), mean, covariance), 0.0)
 
-    def _predictive(
-        self, mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> dist.Distribution:
-        return dist.LogNormal(mean[0], jnp.sqrt(covariance[0, 0] + self.noise**2))
+    def predictive_quantile(
+        self,
+        level: Float[np.ndarray, "*b N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, "*b N"]:
+        with np.errstate(over="ignore"):
+            return np.exp(self._of_log.predictive_quantile(level, mean, covariance))
+
+    def predictive_moments(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return _moments(mean[:, 0], covariance[:, 0, 0] + self.noise**2)
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        return np.where(y > 0, self._of_log.cdf(_log(y), f), 0.0)
+
+    def log_tail(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> Float[np.ndarray, "*b"]:
+        return self._of_log.log_tail(_log(y), f, upper)
+
+    def tail_derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        return self._of_log.tail_derivatives(_log(y), f, upper)
+
+    def tail_parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> dict[str, Any]:
+        return self._of_log.tail_parameter_gradient(_log(y), f, upper)
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        return _moments(f[..., 0], self.noise**2)
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return np.exp(self._of_log.sample(f, rng))
 
 
-def _positive(y: Float[Array, "*b"]) -> Float[Array, "*b"]:
-    """y, or one where y is another channel's."""
-    return jnp.where(y > 0, y, 1.0)
+def _log(y: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    """log y, or zero where y is none of this family's."""
+    return np.log(np.where(y > 0, y, 1.0))
+
+
+@np.errstate(over="ignore")
+def _moments(
+    centre: Float[np.ndarray, "*b"], variance: Float[np.ndarray, "*b"]
+) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+    """Mean and variance of y from those of log y."""
+    return np.exp(centre + 0.5 * variance), np.exp(2 * centre + variance) * np.expm1(variance)

@@ -1,21 +1,23 @@
 """Counts that scatter more than Poisson's."""
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-import numpyro.distributions as dist
-from jax.scipy.special import gammaln
-from jaxtyping import Array, Float
+import dataclasses
+from typing import Any
 
-from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.incomplete import lower_beta
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from streamgp.likelihoods.base import Likelihood, column, square
+from streamgp.likelihoods.support import NonNegativeInteger, Support
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
 _LARGEST_LOG_MEAN = 60.0
+_LARGEST_DRAWN = 1e18  # rate that NumPy draws from
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class NegativeBinomial(Likelihood):
     """y is a count of mean μ = exp(f) and variance μ + μ²/concentration."""
 
@@ -23,9 +25,9 @@ class NegativeBinomial(Likelihood):
 
     log_concave = True
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        mean = jnp.exp(jnp.clip(f[..., 0], -_LARGEST_LOG_MEAN, _LARGEST_LOG_MEAN))
-        return dist.NegativeBinomial2(mean, self.concentration)
+    @property
+    def support(self) -> Support:
+        return NonNegativeInteger()
 
     def start(self, y: Float[np.ndarray, " N"]) -> "NegativeBinomial":
         """With half of what the first data's variance has over Poisson's taken for noise."""
@@ -38,14 +40,71 @@ class NegativeBinomial(Likelihood):
         average = np.mean(y) if len(y) else 1.0
         return np.log(np.array([max(average, 0.1)])), np.ones(1)
 
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        mean = self.distribution(f).mean
-        y, k = jnp.broadcast_arrays(y, jnp.floor(jnp.maximum(y, 0.0)))
-        r = jnp.broadcast_to(self.concentration, k.shape)
-        return jnp.where(y < 0, 0.0, lower_beta(r, k + 1, r / mean))
-
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
         r = self.concentration
-        y, odds = jnp.maximum(y, 0.0), f[0] - jnp.log(r)  # y as it is, if it is this channel's
-        ways = gammaln(y + r) - gammaln(r) - gammaln(y + 1)
-        return ways + y * odds - (y + r) * jax.nn.softplus(odds)
+        y, odds = self._odds(y, f)
+        ways = -np.log(y + r) - special.betaln(r, y + 1)  # differences of log Γ would cancel
+        return ways + y * odds + (y + r) * special.log_expit(-odds)
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        r = self.concentration
+        y, odds = self._odds(y, f)
+        up, down = special.expit(odds), special.expit(-odds)
+        return column(y * down - r * up), square(-(y + r) * up * down)
+
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        r = self.concentration
+        y, odds = self._odds(y, f)
+        slope = y * special.expit(-odds) - r * special.expit(odds)
+        by_ways = special.psi(y + r) - special.psi(r)
+        return {"concentration": by_ways + special.log_expit(-odds) - slope / r}
+
+    def predictive_moments(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        variance = covariance[:, 0, 0]
+        total = _mean(mean[:, 0] + 0.5 * variance)
+        with np.errstate(over="ignore"):
+            square = total**2 * np.exp(variance)  # E[μ²]
+            return total, total + total**2 * np.expm1(variance) + square / self.concentration
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        return np.where(y < 0, 0.0, self._below(np.floor(np.maximum(y, 0.0)), f))
+
+    def smooth_cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        return np.where(y <= -1, 0.0, self._below(np.maximum(y, -1 + 1e-12), f))
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        mean = _mean(f[..., 0])
+        return mean, mean + mean**2 / self.concentration
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        r = self.concentration
+        rate = rng.gamma(r, _mean(f[..., 0]) / r)
+        return rng.poisson(np.minimum(rate, _LARGEST_DRAWN)).astype(float)
+
+    def _odds(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+        """y, or zero where it is none of this family's, and log(μ/concentration)."""
+        return np.maximum(y, 0.0), f[..., 0] - np.log(self.concentration)
+
+    def _below(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        r = self.concentration
+        return special.betainc(r, y + 1, r / (r + _mean(f[..., 0])))
+
+
+def _mean(f: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    return np.exp(np.clip(f, -_LARGEST_LOG_MEAN, _LARGEST_LOG_MEAN))

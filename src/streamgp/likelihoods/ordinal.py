@@ -1,24 +1,36 @@
 """One of K classes in order: grades, ratings."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
+import dataclasses
+from typing import Any, NamedTuple
+
 import numpy as np
-import numpyro.distributions as dist
-import paramax
-from jaxtyping import Array, Float
+from jaxtyping import Float, Int
 from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.categorical import check_classes
-from streamgp.parameters import Parameter, Real, positive
+from streamgp.likelihoods.base import Likelihood, column, square
+from streamgp.likelihoods.softmax import check_classes
+from streamgp.likelihoods.support import IntegerInterval, Support
+from streamgp.parameters import Node, Parameter, Real, positive
 from streamgp.registry import storable
 
 _SPREAD = 3.0  # of the prior of the first cutpoint, in log odds
 
 
+class _Bounds(NamedTuple):
+    """The class of each row, the cutpoints l < u about it (±∞ at the ends), and what u has over l.
+
+    A difference of cutpoints would round away what a small gap is.
+    """
+
+    k: Int[np.ndarray, "*b"]
+    lower: Float[np.ndarray, "*b"]
+    upper: Float[np.ndarray, "*b"]
+    gap: Float[np.ndarray, "*b"]
+
+
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class Ordinal(Likelihood):
     """y is a class 0 … K−1, the higher the larger f: P(y ≤ k) = sigmoid(c_k − f).
 
@@ -26,61 +38,94 @@ class Ordinal(Likelihood):
     so that they stay in order.
     """
 
-    classes: int = eqx.field(static=True)
+    classes: int = dataclasses.field()  # type: ignore[misc]
     first: Parameter = None
     gaps: Parameter = None
 
     log_concave = True
 
-    def __check_init__(self) -> None:
+    def __post_init__(self) -> None:
         check_classes(self.classes)
 
     @property
-    def cutpoints(self) -> Float[Array, " C"]:
-        return self.first + jnp.concatenate([jnp.zeros(1), jnp.cumsum(self.gaps)])
+    def support(self) -> Support:
+        return IntegerInterval(0, self.classes - 1)
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.OrderedLogistic(f[..., 0], self.cutpoints)
+    @property
+    def cutpoints(self) -> Float[np.ndarray, " C"]:
+        return self.first + np.concatenate([np.zeros(1), np.cumsum(self.gaps)])
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Ordinal":
         """With the cutpoints that give every class its share of the first data where f = 0."""
         counts = np.bincount(y.astype(int), minlength=self.classes) + 1.0
         cutpoints = special.logit(np.cumsum(counts)[:-1] / counts.sum())
         first = cutpoints[0] if self.first is None else self.first
-        if not isinstance(first, paramax.AbstractUnwrappable):
+        if not isinstance(first, Node):
             first = Real(first, _SPREAD)
         gaps = positive(self.gaps, np.diff(cutpoints))
-        shape = np.shape(paramax.unwrap(gaps))
+        shape = gaps.value.shape
         if shape != (self.classes - 2,):
             raise ConfigurationError(
                 problem(
-                    f"{self.classes - 2} gaps", f"shape {shape}", "Give one a pair of cutpoints."
+                    f"{self.classes - 2} gaps", f"shape {shape}", "Give one per pair of cutpoints."
                 )
             )
         return Ordinal(self.classes, first, gaps)
 
-    def moments(self, f: Float[Array, "*b J"]) -> tuple[Array, Array]:
-        """Of the K indicators of the classes: the numbers only say their order."""
-        probabilities = self.distribution(f).probs
-        return probabilities, probabilities * (1 - probabilities)
-
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        k = jnp.clip(jnp.floor(y), 0, self.classes - 2).astype(jnp.int32)
-        inside = jax.nn.sigmoid(self.cutpoints[k] - f[..., 0])
-        return jnp.where(y < 0, 0.0, jnp.where(y < self.classes - 1, inside, 1.0))
-
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
         """In the form that no rounding reaches: for l < u the cutpoints about the class,
 
         σ(u−f) − σ(l−f) = σ(u−f)·σ(f−l)·(1 − exp(l−u)).
         """
-        k = jnp.clip(y, 0, self.classes - 1).astype(jnp.int32)
-        has_lower, has_upper = k > 0, k < self.classes - 1
-        lower = self.cutpoints[jnp.maximum(k - 1, 0)]
-        upper = self.cutpoints[jnp.minimum(k, self.classes - 2)]
-        gap = jnp.where(has_lower & has_upper, upper - lower, 1.0)
-        return (
-            jnp.where(has_upper, jax.nn.log_sigmoid(upper - f[0]), 0.0)
-            + jnp.where(has_lower, jax.nn.log_sigmoid(f[0] - lower), 0.0)
-            + jnp.where(has_lower & has_upper, jnp.log(-jnp.expm1(-gap)), 0.0)
-        )
+        _, lower, upper, gap = self._bounds(y)
+        log_below = special.log_expit(upper - f[..., 0])
+        return log_below + special.log_expit(f[..., 0] - lower) + np.log(-np.expm1(-gap))
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        _, lower, upper, _ = self._bounds(y)
+        f = f[..., 0]
+        above, below = special.expit(f - upper), special.expit(lower - f)
+        bend = above * special.expit(upper - f) + below * special.expit(f - lower)
+        return column(below - above), square(-bend)
+
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        """A shift of all cutpoints is one of f; gap j moves the cutpoints after it up."""
+        k, lower, upper, gap = self._bounds(y)
+        f = f[..., 0]
+        above, below = special.expit(f - upper), special.expit(lower - f)
+        gap_number = np.arange(self.classes - 2)
+        moves_upper = (gap_number < k[..., None]) & (k < self.classes - 1)[..., None]
+        moves_lower = gap_number < k[..., None] - 1
+        opens = gap_number == k[..., None] - 1  # the class itself, if it is between two cutpoints
+        by_gap = np.where(opens & moves_upper, 1 / np.expm1(gap)[..., None], 0.0)
+        by_gap = by_gap + moves_upper * above[..., None] - moves_lower * below[..., None]
+        return {"first": above - below, "gaps": by_gap}
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        k = np.clip(np.floor(y), 0, self.classes - 2).astype(int)
+        inside = special.expit(self.cutpoints[k] - f[..., 0])
+        return np.where(y < 0, 0.0, np.where(y < self.classes - 1, inside, 1.0))
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        """Of the K indicators of the classes: the numbers only say their order."""
+        _, lower, upper, gap = self._bounds(np.arange(self.classes))
+        chances = special.expit(upper - f) * special.expit(f - lower) * -np.expm1(-gap)
+        return chances, chances * (1 - chances)
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        below = special.expit(self.cutpoints - f)
+        return np.sum(rng.random((*f.shape[:-1], 1)) > below, axis=-1).astype(float)
+
+    def _bounds(self, y: Float[np.ndarray, "*b"]) -> _Bounds:
+        k = np.clip(y, 0, self.classes - 1).astype(int)
+        edges = np.concatenate([[-np.inf], self.cutpoints, [np.inf]])
+        gaps = np.concatenate([[np.inf], self.gaps, [np.inf]])
+        return _Bounds(k, edges[k], edges[k + 1], gaps[k])

@@ -1,59 +1,151 @@
 """Counts."""
 
-import jax.numpy as jnp
-import numpy as np
-import numpyro.distributions as dist
-from jax.scipy.special import gammaln
-from jaxtyping import Array, Float
+import dataclasses
 
-from streamgp.likelihoods.base import Likelihood, site_at_mode
-from streamgp.likelihoods.incomplete import upper_gamma
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import special
+
+from streamgp.likelihoods.base import Expected, Likelihood, column, site_at_mode, square
+from streamgp.likelihoods.support import NonNegativeInteger, Support
+from streamgp.numerics.special import upper_gamma
 from streamgp.registry import storable
 
 _LARGEST_LOG_RATE = 60.0  # a rate of 1e26: past it, proposals are damped, not exponentiated
+_LARGE_COUNT = 128.0  # from which a probability that is right to 1e-8 does for quantiles
+_LARGEST_DRAWN = 1e18  # rate that NumPy draws from
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class Poisson(Likelihood):
-    """y is a count with rate exp(f)."""
+    """y is a count with rate exp(f).
+
+    Args:
+        exposure: Whether every observation brings the time, area or effort it was counted over, as
+            a second column. The rate is then exposure · exp(f), and predictions are of counts over
+            an exposure of one.
+    """
+
+    exposure: bool = False
 
     log_concave = True
 
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.Poisson(jnp.exp(jnp.minimum(f[..., 0], _LARGEST_LOG_RATE)))
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("count", "exposure") if self.exposure else ("count",)
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
-        average = np.mean(y) if len(y) else 1.0
-        return np.log(np.array([max(average, 0.1)])), np.ones(1)
+    @property
+    def support(self) -> Support:
+        return NonNegativeInteger()
 
-    def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
-        below = upper_gamma(jnp.floor(jnp.maximum(y, 0.0)) + 1, self.distribution(f).rate)
-        return jnp.where(y < 0, 0.0, below)
+    @property
+    def bare(self) -> "Poisson":
+        return Poisson() if self.exposure else self
 
-    def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        return y * f[0] - jnp.exp(f[0]) - gammaln(y + 1)
+    def location(self, y: Float[np.ndarray, "N ..."]) -> tuple[np.ndarray, np.ndarray]:
+        count, *exposure = self.split(y)
+        average = 1.0
+        if len(count):
+            average = np.sum(count) / np.sum(exposure) if exposure else np.mean(count)
+        least = 0.1 / np.mean(exposure) if exposure and len(count) else 0.1
+        return np.log(np.array([max(average, least)])), np.ones(1)
 
-    def expected_log_density(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        return y * mean[0] - _expected_rate(mean, covariance) - gammaln(y + 1)
+    def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+        return super().valid(y) & (self.split(y)[-1] > 0) if self.exposure else super().valid(y)
+
+    @np.errstate(over="ignore")
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        count, log_rate = self._exposed(y, f[..., 0])
+        return count * log_rate - np.exp(log_rate) - special.gammaln(count + 1)
+
+    @np.errstate(over="ignore")
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        count, log_rate = self._exposed(y, f[..., 0])
+        slope = count - np.exp(log_rate)
+        return column(slope), square(slope - count)
+
+    def expected(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Expected:
+        count, log_rate = self._exposed(y, mean[:, 0])
+        top = log_rate + 0.5 * covariance[:, 0, 0]
+        rate = _exponential(top)
+        moving = np.where(top < _LARGEST_LOG_RATE, rate, 0.0)  # past it, the value is held
+        value = count * log_rate - rate - special.gammaln(count + 1)
+        return Expected(value, column(count - moving), square(-0.5 * moving))
 
     def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        rate = _expected_rate(mean, covariance)
-        return (y - rate)[None], rate[None, None]
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        count, log_rate = self._exposed(y, mean[:, 0])
+        rate = _exponential(log_rate + 0.5 * covariance[:, 0, 0])
+        return column(count - rate), square(rate)
 
     def first_site(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """A count far below its predicted rate begins at its own mode, firmly."""
-        mode = jnp.log(y + 0.5)
-        distance = mean[0] + 0.5 * covariance[0, 0] - mode
-        gradient, precision = site_at_mode(mode, y + 1.0, distance, mean[0], covariance[0, 0])
-        return gradient[None], precision[None, None]
+        count, log_rate = self._exposed(y, mean[:, 0])
+        variance = covariance[:, 0, 0]
+        mode = np.log(count + 0.5)
+        distance = log_rate + 0.5 * variance - mode
+        gradient, precision = site_at_mode(mode, count + 1.0, distance, log_rate, variance)
+        return column(gradient), square(precision)
+
+    def predictive_moments(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        variance = covariance[:, 0, 0]
+        rate = _exponential(mean[:, 0] + 0.5 * variance)
+        with np.errstate(over="ignore"):
+            return rate, rate + rate**2 * np.expm1(variance)
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        count, log_rate = self._exposed(y, f[..., 0])
+        below = upper_gamma(np.floor(np.maximum(count, 0.0)) + 1, _exponential(log_rate))
+        return np.where(count < 0, 0.0, below)
+
+    def smooth_cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        below = upper_gamma(np.maximum(y, -1 + 1e-12) + 1, _exponential(f[..., 0]), _LARGE_COUNT)
+        return np.where(y <= -1, 0.0, below)
+
+    def waiting_shape(self, y: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+        return y + 1
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        rate = _exponential(f[..., 0])
+        return rate, rate
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return rng.poisson(np.minimum(_exponential(f[..., 0]), _LARGEST_DRAWN)).astype(float)
+
+    def _exposed(
+        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b"]
+    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+        """The counts, and the logarithms of their rates."""
+        if not self.exposure:
+            return y, f
+        count, exposure = self.split(y)
+        return count, f + np.log(exposure)
 
 
-def _expected_rate(mean: Float[Array, " J"], covariance: Float[Array, "J J"]) -> Float[Array, ""]:
-    """E_q[exp f] = exp(m + v/2)."""
-    return jnp.exp(jnp.minimum(mean[0] + 0.5 * covariance[0, 0], _LARGEST_LOG_RATE))
+def _exponential(log_rate: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    return np.exp(np.minimum(log_rate, _LARGEST_LOG_RATE))

@@ -1,21 +1,30 @@
 """Real values with outliers."""
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-import numpyro.distributions as dist
-from jaxtyping import Array, Float
+import dataclasses
+from typing import Any, NamedTuple
 
-from streamgp.likelihoods.base import Likelihood
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from streamgp.likelihoods.base import Expected, Likelihood, column, square
 from streamgp.likelihoods.gaussian import Gaussian
+from streamgp.likelihoods.quadrature import log_sum
 from streamgp.parameters import Parameter, fixed, positive
 from streamgp.registry import storable
 
-_LOG_PRECISIONS = np.arange(-70 * 14, 4 * 14 + 1) / 14  # zero among them: a normal's, df → ∞
-_UNIT = np.linspace(0.0, 1.0, 96)
+_PER_UNIT = 14  # nodes of the log precision: zero is among them, a normal's, df → ∞
+_FIRST, _LAST = -70 * _PER_UNIT, 4 * _PER_UNIT
+_UNIT = np.linspace(0.0, 1.0, 96)[:, None]
+_HIGH = 3.7
+_FARTHEST = 1e300
+_MANY = 200.0  # degrees of freedom from which ratios of gamma functions are expansions
+_LOG_2PI = np.log(2 * np.pi)
+_WEIGHTLESS = -45.0  # log weight that no probability shows
 
 
 @storable
+@dataclasses.dataclass(frozen=True, eq=False)
 class StudentT(Likelihood):
     """y = f + noise with Student's heavy tails: `scale` in the units of y, `df` degrees of freedom.
 
@@ -25,9 +34,6 @@ class StudentT(Likelihood):
 
     scale: Parameter = None
     df: Parameter = None
-
-    def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
-        return dist.StudentT(self.df, f[..., 0], self.scale)
 
     def start(self, y: Float[np.ndarray, " N"]) -> "StudentT":
         _, scale = self.location(y)
@@ -41,55 +47,196 @@ class StudentT(Likelihood):
             return offset, scale
         return np.array([middle]), np.array([(high - low) / 1.349])  # a normal's is 1.349 σ
 
-    def expected_log_density(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        peak = self.log_density(mean[0], mean)
-        square = _expected_log1p(y - mean[0], covariance[0, 0], self.df * self.scale**2)
-        return peak - 0.5 * (self.df + 1) * square
+    def log_density(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        ratio = self._ratio(y, f)
+        return self._peak() - 0.5 * (self.df + 1) * np.log1p(np.minimum(ratio**2, _FARTHEST))
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        ratio = self._ratio(y, f)
+        width = np.sqrt(self.df) * self.scale
+        shrink = 1 / (1 + np.minimum(ratio**2, _FARTHEST))
+        slope = (self.df + 1) / width * ratio * shrink
+        return column(slope), square((self.df + 1) / width**2 * (1 - 2 * shrink) * shrink)
+
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        distance = np.minimum(self._ratio(y, f) ** 2, _FARTHEST)
+        return self._by_parameters(np.log1p(distance), distance / (1 + distance))
+
+    def expected(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Expected:
+        part, width = self._expected_log1p(y, mean, covariance), self.df * self.scale**2
+        half = 0.5 * (self.df + 1)
+        by_mean = 2 * half * (y - mean[:, 0]) / width * part.by_distance
+        by_variance = -half / width * part.by_spread
+        return Expected(self._peak() - half * part.value, column(by_mean), square(by_variance))
+
+    def expected_parameter_rows(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        part = self._expected_log1p(y, mean, covariance)
+        by_log_width = part.distance * part.by_distance + part.spread * part.by_spread
+        return self._by_parameters(part.value, by_log_width)
 
     def curvature(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        slope, half_bend = jax.grad(self.expected_log_density, (1, 2))(y, mean, covariance)
-        return slope, jnp.maximum(-2 * half_bend, 0.0)
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        _, slope, half_bend = self.expected(y, mean, covariance)
+        return slope, np.maximum(-2 * half_bend, 0.0)
 
     def log_predictive(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        given, log_weights = self._given_precision(mean, covariance)
-        return jax.nn.logsumexp(log_weights + given.log_prob(y))
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        precision, log_weights = self._precisions()
+        total = covariance[:, 0, 0] + self.scale**2 / precision[:, None]
+        square_distance = np.minimum(np.abs(y - mean[:, 0]), 1e150) ** 2
+        log_normal = -0.5 * (square_distance / total + np.log(total) + _LOG_2PI)
+        return log_sum(log_normal + log_weights[:, None], np.ones(len(precision)))
 
     def predictive_cdf(
-        self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> Float[Array, ""]:
-        given, log_weights = self._given_precision(mean, covariance)
-        return jnp.dot(jnp.exp(log_weights), given.cdf(y))
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        precision, log_weights = self._precisions()
+        heavy = log_weights > _WEIGHTLESS
+        total = covariance[:, 0, 0] + self.scale**2 / precision[heavy, None]
+        return np.exp(log_weights[heavy]) @ special.ndtr((y - mean[:, 0]) / np.sqrt(total))
 
-    def _given_precision(
-        self, mean: Float[Array, " J"], covariance: Float[Array, "J J"]
-    ) -> tuple[dist.Distribution, Float[Array, " K"]]:
-        """y as a mixture of normals over the precision, where f integrates out; and log weights.
+    def predictive_moments(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        centre, noise = self.moments(mean)
+        return centre, noise + covariance[:, 0, 0]
 
-        Right however wide q(f) is and however far off y.
+    def cdf(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        return special.stdtr(self.df, (y - f[..., 0]) / self.scale)
+
+    def log_tail(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> Float[np.ndarray, "*b"]:
+        z = (y - f[..., 0]) / self.scale
+        with np.errstate(divide="ignore"):
+            return np.log(special.stdtr(self.df, -z if upper else z))
+
+    def tail_derivatives(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        """The slope is ±p(y)/P, and its own derivative follows by the quotient rule."""
+        slope = np.exp(self.log_density(y, f) - self.log_tail(y, f, upper))
+        slope = slope if upper else -slope
+        return column(slope), square(slope * (self.gradient(y, f)[..., 0] - slope))
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        centre, df = f[..., 0], self.df
+        variance = self.scale**2 * df / (df - 2) if df > 2 else np.inf if df > 1 else np.nan
+        return (centre if df > 1 else centre + np.nan), np.full(centre.shape, variance)
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return f[..., 0] + self.scale * rng.standard_t(self.df, f.shape[:-1])
+
+    def _peak(self) -> float:
+        """The log density of y = f."""
+        return _log_gamma_step(0.5 * self.df) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
+
+    def _ratio(
+        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        """What log p is −½(df + 1)·log1p of, before it is squared."""
+        ratio = (y - f[..., 0]) / (np.sqrt(self.df) * self.scale)
+        return np.clip(ratio, -1e150, 1e150)
+
+    def _by_parameters(self, log1p: np.ndarray, by_log_width: np.ndarray) -> dict[str, Any]:
+        """From E[log(1 + r²/width)] and minus its derivative by log width, width = df·scale²."""
+        half = 0.5 * (self.df + 1)
+        by_peak = 0.5 * _digamma_step(0.5 * self.df) - 0.5 / self.df
+        return {
+            "scale": (2 * half * by_log_width - 1) / self.scale,
+            "df": by_peak - 0.5 * log1p + half * by_log_width / self.df,
+        }
+
+    def _expected_log1p(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> "_Log1p":
+        width = self.df * self.scale**2
+        distance = np.minimum(self._ratio(y, mean) ** 2, _FARTHEST)
+        return _expected_log1p(distance, covariance[:, 0, 0] / width)
+
+    def _precisions(self) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]]:
+        """y as a mixture of normals over the precision τ, where f integrates out.
+
+        Right however wide q(f) is and however far off y. Returns τ at its nodes, relative to the
+        scale, and their log weights.
         """
-        half, u = 0.5 * self.df, _LOG_PRECISIONS
-        log_weights = half * (u - np.exp(u))  # of log τ, τ ~ Gamma(df/2, df/2)
-        total = jnp.sqrt(covariance[0, 0] + self.scale**2 * np.exp(-u))
-        return dist.Normal(mean[0], total), jax.nn.log_softmax(log_weights)
+        # log τ, τ ~ Gamma(df/2, df/2), is the wider the fewer degrees of freedom.
+        stride = 3 if self.df <= 20 else 2 if self.df <= 50 else 1
+        u = np.arange(stride * -(-_FIRST // stride), _LAST + 1, stride) / _PER_UNIT
+        log_weights = 0.5 * self.df * (u - np.exp(u))
+        return np.exp(u), log_weights - special.logsumexp(log_weights)
 
 
-def _expected_log1p(
-    residual: Float[Array, ""], variance: Float[Array, ""], width: Float[Array, ""]
-) -> Float[Array, ""]:
-    """E[log(1 + r²/width)] for r ~ N(residual, variance), however narrow or wide that is.
+class _Log1p(NamedTuple):
+    """E[log(1 + r²/width)], by what it is of, and the derivatives by these two."""
+
+    distance: Float[np.ndarray, " N"]
+    spread: Float[np.ndarray, " N"]
+    value: Float[np.ndarray, " N"]
+    by_distance: Float[np.ndarray, " N"]
+    by_spread: Float[np.ndarray, " N"]
+
+
+def _expected_log1p(distance: Float[np.ndarray, " N"], spread: Float[np.ndarray, " N"]) -> _Log1p:
+    """E[log(1 + x²)] for x ~ N(√distance, spread), however narrow or wide that is.
 
     With log(1 + x) = ∫ (1 − exp(−ux))·exp(−u) du/u, where r integrates out. In log u the integrand
     is smooth and falls off on both sides, so the trapezoidal rule is as good as exact.
     """
-    distance, spread = residual**2 / width, variance / width
-    low, high = -24.0 - jax.lax.stop_gradient(jnp.log1p(distance + spread)), 3.7
-    u = jnp.exp(low + (high - low) * _UNIT)
-    shrink = 1 + 2 * u * spread
-    lost = -jnp.expm1(-0.5 * jnp.log(shrink) - u * distance / shrink)
-    return (high - low) * _UNIT[1] * jnp.sum(lost * jnp.exp(-u))
+    low = -24.0 - np.log1p(distance + spread)
+    u = np.exp(low + (_HIGH - low) * _UNIT)
+    grown = 1 / (1 + 2 * u * spread)
+    pull = u * grown
+    lost = -np.expm1(0.5 * np.log(grown) - pull * distance)
+    step = np.exp(-u) * ((_HIGH - low) * _UNIT[1])
+    kept = (1 - lost) * pull * step
+    value = np.einsum("kn,kn->n", lost, step)
+    by_distance = np.sum(kept, axis=0)
+    by_spread = by_distance - 2 * distance * np.einsum("kn,kn->n", kept, pull)
+    return _Log1p(distance, spread, value, by_distance, by_spread)
+
+
+def _log_gamma_step(a: float) -> float:
+    """log Γ(a + ½) − log Γ(a), whose parts cancel for large a."""
+    if a < 0.5 * _MANY:
+        return special.gammaln(a + 0.5) - special.gammaln(a)
+    return 0.5 * np.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
+
+
+def _digamma_step(a: float) -> float:
+    """ψ(a + ½) − ψ(a)."""
+    if a < 0.5 * _MANY:
+        return special.psi(a + 0.5) - special.psi(a)
+    return 1 / (2 * a) + 1 / (8 * a**2) - 1 / (64 * a**4) + 1 / (128 * a**6)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
-from numpyro.distributions import constraints
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods import Likelihood
+from streamgp.likelihoods.support import Real
 
 Scale: TypeAlias = bool | Mapping[str, tuple[Any, Any]]
 
@@ -38,7 +38,7 @@ def check(scale: Scale, channels: Mapping[str, Likelihood]) -> None:
                     "Check the name.",
                 )
             )
-        if name != INPUTS and channels[name].support is not constraints.real:
+        if name != INPUTS and not isinstance(channels[name].support, Real):
             raise ConfigurationError(
                 problem(
                     f"scales of {INPUTS!r} or of channels with real values",
@@ -61,7 +61,7 @@ def _check_pair(name: str, pair: Any) -> None:
             problem(
                 f"(centre, scale) of {name!r}: numbers, the second positive",
                 repr(pair),
-                "Only inputs may have one a column.",
+                "Only inputs may have one per column.",
             )
         )
 
@@ -79,7 +79,7 @@ def of_inputs(
         except ValueError as error:
             raise ConfigurationError(
                 problem(
-                    f"one centre and scale, or {width}, one an input column",
+                    f"one centre and scale, or {width}, one per input column",
                     repr(scale[INPUTS]),
                     "Count the input columns.",
                 )

@@ -1,37 +1,149 @@
-"""The linear model of coregionalisation: f_dj(x) = offset + Σ_q w_djq u_q(x) (Eq. 13)."""
+"""Mixing: how channels combine latent functions. All that knows the rule is in this file.
 
-import equinox as eqx
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+The linear model of coregionalisation (Eq. 13): f_dj(x) = offset_dj + Σ_q w_djq u_q(x).
+"""
 
-from streamgp.model.multitask import Generative
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Batch
+from streamgp.model.multitask import MultiTaskGP
 
 
-class Features(eqx.Module):
-    """f of each row as a linear map of the whitened inducing values v, plus what v leaves open.
+class Projection(NamedTuple):
+    """What whitened inducing values v say of the latent functions at N inputs.
 
-    f_n = offset_n + Σ_g design_ng · v_g + residual, residual ~ N(0, slack_n). The blocks g are
-    one (v of all latents jointly) or Q (factorised, one a latent).
+    E[u_q(x_n) | v] = values[q][:, n]·v_q, and `open` is the variance that v leaves.
     """
 
-    design: Float[Array, "N J G S"]
-    slack: Float[Array, "N J J"]
-    offset: Float[Array, "N J"]
+    values: tuple[Float[np.ndarray, "_ N"], ...]
+    open: Float[np.ndarray, "Q N"]
 
 
-def mix(
-    model: Generative,
-    channel: Int[Array, " N"],
-    projection: Float[Array, "Q M N"],
-    variance: Float[Array, "Q N"],
-    *,
-    factorised: bool,
-) -> Features:
-    """Features of rows whose latents have E[u_q(x_n)|v] = projection·v and that variance left."""
-    weights, offsets = model.loadings()
-    w = weights[channel]  # N J Q
-    design = jnp.einsum("njq,qmn->njqm", w, projection)
-    if not factorised:
-        design = design.reshape(*design.shape[:2], 1, -1)
-    slack = jnp.einsum("njq,qn,nkq->njk", w, variance, w)
-    return Features(design, slack, offsets[channel])
+class Features(NamedTuple):
+    """The latent parameters of all rows as linear maps of v, plus what v leaves open.
+
+    f = offset + Σ_g design_g·v_g + residual. The blocks g are one (v of all latent functions
+    jointly) or Q (factorised, one per latent function).
+    """
+
+    design: tuple[Float[np.ndarray, "R _"], ...]
+    slack: tuple[Float[np.ndarray, "n J J"], ...]  # the residual's covariance, per run
+    offset: Float[np.ndarray, " R"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mixed:
+    """A batch whose rows mix latent functions by the weights of their channels.
+
+    Attributes:
+        batch: The rows.
+        weights: The weights of each row's latent parameters, (n, J, Q) per run.
+        offset: The offset of each latent parameter.
+        factorised: Whether each latent function is a block of its own.
+    """
+
+    batch: Batch
+    weights: tuple[Float[np.ndarray, "n J Q"], ...]
+    offset: Float[np.ndarray, " R"]
+    factorised: bool
+
+    @classmethod
+    def of(cls, model: MultiTaskGP, batch: Batch, *, factorised: bool) -> "Mixed":
+        weights = []
+        for run in batch.runs:
+            channels = batch.channel[run.rows]
+            table = np.zeros((len(model.channels), run.latents, sum(model.draws)))
+            for d in np.unique(channels) if len(channels) > 1 else channels:
+                table[d] = model.channels[d].loadings
+            weights.append(table[channels])
+        offsets = [np.zeros(0)]
+        for group in batch.groups:
+            offsets.append(np.tile(model.channels[group.channel].offset, len(group.y)))
+        return cls(batch, tuple(weights), np.concatenate(offsets), factorised)
+
+    def features(self, projection: Projection) -> Features:
+        """The rows' latent parameters as linear maps of v."""
+        blocks = [self._design(q, values) for q, values in enumerate(projection.values)]
+        design = join_blocks(blocks, factorised=self.factorised)
+        slack = []
+        for run, w in zip(self.batch.runs, self.weights, strict=True):
+            scaled = w * projection.open.T[run.rows, None, :]
+            slack.append(scaled @ np.swapaxes(w, 1, 2))
+        return Features(design, tuple(slack), self.offset)
+
+    def _design(self, q: int, values: Float[np.ndarray, "M N"]) -> Float[np.ndarray, "R M"]:
+        """w_jq · values: the part of one latent function in the design."""
+        rows = values.T
+        if len(self.batch.runs) == 1 and self.batch.runs[0].latents == 1:
+            return rows * self.weights[0][:, 0, q, None]
+        design = np.empty((self.batch.flat_size, rows.shape[1]))
+        for run, w in zip(self.batch.runs, self.weights, strict=True):
+            part = w[:, :, q, None] * rows[run.rows, None, :]
+            design[run.flat] = part.reshape(-1, rows.shape[1])
+        return design
+
+    def adjoint(
+        self,
+        projection: Projection,
+        by_design: tuple[Float[np.ndarray, "R _"], ...],
+        by_slack: tuple[Float[np.ndarray, "n J J"], ...],
+    ) -> tuple[Projection, tuple[Float[np.ndarray, "J Q"], ...]]:
+        """Derivatives by the projection and by the loadings of every channel in the batch.
+
+        Returns:
+            Derivatives by `values` and `open`, and one array per group of the batch by its
+            channel's loadings.
+        """
+        sizes = [len(values) for values in projection.values]
+        by_values, by_open = [], np.empty_like(projection.open)
+        by_rows = [np.empty(w.shape) for w in self.weights]  # by each row's own weights
+        parts = split_blocks(by_design, sizes)
+        for q, (values, own) in enumerate(zip(projection.values, parts, strict=True)):
+            found = np.empty((self.batch.size, sizes[q]))
+            for run, w, by_w in zip(self.batch.runs, self.weights, by_rows, strict=True):
+                part = own[run.flat].reshape(-1, run.latents, sizes[q])
+                found[run.rows] = np.einsum("nj,njm->nm", w[:, :, q], part)
+                by_w[:, :, q] = np.einsum("njm,mn->nj", part, values[:, run.rows])
+            by_values.append(found.T)
+        for run, w, by_w, by_s in zip(
+            self.batch.runs, self.weights, by_rows, by_slack, strict=True
+        ):
+            bent = by_s @ w  # n J Q
+            by_open[:, run.rows] = np.einsum("njq,njq->qn", w, bent)
+            by_w += 2 * bent * projection.open.T[run.rows, None, :]
+        return Projection(tuple(by_values), by_open), self._by_group(by_rows)
+
+    def _by_group(
+        self, by_rows: list[Float[np.ndarray, "n J Q"]]
+    ) -> tuple[Float[np.ndarray, "J Q"], ...]:
+        """Rows' derivatives summed for each channel."""
+        sums = []
+        for group in self.batch.groups:
+            for run, rows in zip(self.batch.runs, by_rows, strict=True):
+                if run.rows.start <= group.rows.start < run.rows.stop:
+                    begin = group.rows.start - run.rows.start
+                    sums.append(rows[begin : begin + len(group.y)].sum(axis=0))
+        return tuple(sums)
+
+
+def split_blocks(
+    blocks: Sequence[Float[np.ndarray, "R _"]], sizes: Sequence[int]
+) -> list[Float[np.ndarray, "R _"]]:
+    """The columns of each latent function, whether blocks are joint or factorised."""
+    if len(blocks) == len(sizes):
+        return list(blocks)
+    ends = np.cumsum([0, *sizes])
+    return [blocks[0][:, a:b] for a, b in itertools.pairwise(ends)]
+
+
+def join_blocks(
+    parts: Sequence[Float[np.ndarray, "R _"]], *, factorised: bool
+) -> tuple[Float[np.ndarray, "R _"], ...]:
+    """Columns per latent function as blocks."""
+    return tuple(parts) if factorised or len(parts) == 1 else (np.concatenate(parts, axis=1),)

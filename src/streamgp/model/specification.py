@@ -7,24 +7,21 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jaxtyping import Float, PyTree
-from tinygp.kernels import Kernel
+from jaxtyping import Float
 
 from streamgp import kernels
 from streamgp.errors import ConfigurationError, problem
+from streamgp.kernels import Kernel
+from streamgp.kernels.composite import as_kernel, is_kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model import initial_scales
-from streamgp.model.multitask import Channel, Generative
-from streamgp.parameters import Parameter, Real, fixed
+from streamgp.model.multitask import Channel, MultiTaskGP
+from streamgp.parameters import Node, Parameter, Real, fixed
 
 _MOST_DEFAULT_LATENTS = 3
 
-Latents: TypeAlias = int | Kernel | Sequence[Kernel | tuple[Kernel, int]]
+Latents: TypeAlias = int | Kernel | Sequence[Any]  # of kernels, or of (kernel, how many)
 
 
 def default_latents(channels: Mapping[str, Likelihood]) -> int:
@@ -86,9 +83,8 @@ class Specification:
         latents = self.latents
         if isinstance(latents, int | np.integer):
             latents = [kernels.RBF()] * int(latents)
-        elif isinstance(latents, Kernel):
+        elif not isinstance(latents, Sequence):
             latents = [latents]
-        assert isinstance(latents, Sequence)
         return [entry if isinstance(entry, tuple) else (entry, 1) for entry in latents]
 
     def with_channel(
@@ -115,43 +111,47 @@ class Specification:
 
     # -- models --------------------------------------------------------------------------------
 
-    def model(self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]) -> Generative:
-        """The model before any data, with inputs and a plain channel on the scale of the first."""
-        return as_arrays(
-            Generative(
-                kernels=self._started_kernels(x, y),
-                channels=tuple(self._channel(name, np.zeros(0)) for name in self.channels),
-                origin=fixed(initial_scales.of_inputs(self.scale, x)[0]),
-                draws=self.draws,
-            )
+    def model(
+        self, x: Float[np.ndarray, "N P"], y: np.ndarray, columns: Sequence[str] = ()
+    ) -> MultiTaskGP:
+        """The model before any data, with inputs and a plain channel on the scale of the first.
+
+        Args:
+            x: The first inputs.
+            y: The first observations of the first channel that has any.
+            columns: The names of the input columns, for kernels of some columns.
+        """
+        return MultiTaskGP(
+            kernels=self.kernels(x, y, columns),
+            channels=tuple(
+                self.channel(name, no_observations(c)) for name, c in self.channels.items()
+            ),
+            origin=fixed(initial_scales.of_inputs(self.scale, x)[0]),
+            draws=self.draws,
         )
 
-    def prototype(self, width: int) -> Generative:
+    def prototype(self, width: int) -> MultiTaskGP:
         """A model of the structure and the shapes that all models of this specification have."""
-        return self.model(np.zeros((1, width)), np.zeros(0))
+        first = next(iter(self.channels.values()))
+        return self.model(np.zeros((1, width)), no_observations(first))
 
     def kernels(
-        self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]
+        self, x: Float[np.ndarray, "N P"], y: np.ndarray, columns: Sequence[str] = ()
     ) -> tuple[Kernel, ...]:
         """Kernels as they start from these inputs and first observations."""
-        return as_arrays(self._started_kernels(x, y))
-
-    def channel(self, name: str, y: np.ndarray) -> Channel:
-        """A channel as it starts from its first observations, perhaps none."""
-        return as_arrays(self._channel(name, y))
-
-    def _started_kernels(
-        self, x: Float[np.ndarray, "N P"], y: Float[np.ndarray, " _"]
-    ) -> tuple[Kernel, ...]:
         variance = None
         if self.plain:
             name, likelihood = next(iter(self.channels.items()))  # others may have been added since
             _, _, scale = initial_scales.of_channel(self.scale, name, likelihood, y)
             variance = float(scale[0] ** 2)
         _, spread = initial_scales.of_inputs(self.scale, x)
-        return tuple(kernels.start(k, spread, variance) for k, _ in self._kernels_and_draws)
+        return tuple(
+            kernels.start(as_kernel(kernel).resolved(columns), spread, variance)
+            for kernel, _ in self._kernels_and_draws
+        )
 
-    def _channel(self, name: str, y: np.ndarray) -> Channel:
+    def channel(self, name: str, y: np.ndarray) -> Channel:
+        """A channel as it starts from its first observations, perhaps none."""
         likelihood = self.channels[name]
         started, offset, scale = initial_scales.of_channel(self.scale, name, likelihood, y)
         weights: Parameter
@@ -159,7 +159,7 @@ class Specification:
             weights, scale = fixed(np.ones((1, 1))), np.ones(1)
         elif name in self.mixing:  # given in the units of f
             given = self.mixing[name]
-            weights = given if isinstance(given, paramax.AbstractUnwrappable) else Real(given)
+            weights = given if isinstance(given, Node) else Real(given)
             scale = np.ones(likelihood.latents)
         else:
             weights = Real(self._random_weights(name, likelihood.latents))
@@ -187,7 +187,7 @@ class Specification:
                     "Check the name.",
                 )
             )
-        shape = np.shape(paramax.unwrap(weights))
+        shape = np.shape(weights.value if isinstance(weights, Node) else weights)
         wanted = (self.channels[name].latents, sum(self.draws))
         if shape != wanted:
             raise ConfigurationError(
@@ -214,14 +214,13 @@ def _check_kernels(pairs: Sequence[tuple[Any, int]]) -> None:
     if not pairs:
         raise ConfigurationError(problem("at least one latent function", "none", "Add one."))
     for kernel, _ in pairs:
-        if not isinstance(kernel, Kernel):
+        if not is_kernel(kernel):
             raise ConfigurationError(
                 problem("kernels for the latents", repr(kernel), "Pass instances: `RBF()`.")
             )
 
 
-def as_arrays(tree: PyTree) -> PyTree:
-    """The tree with every number as a JAX array of double precision."""
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(leaf, float) if eqx.is_inexact_array_like(leaf) else leaf, tree
-    )
+def no_observations(likelihood: Likelihood) -> np.ndarray:
+    """Observations of a channel that has none yet."""
+    width = likelihood.observation_dim
+    return np.zeros(0) if width == 1 else np.zeros((0, width))

@@ -6,48 +6,25 @@ Nothing is changed in place, so an update that breaks off leaves no trace.
 import dataclasses
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Float
 
-from streamgp.data import Batch, Rows, blank_batch
+from streamgp.data.axes import input_names
+from streamgp.data.batch import Rows
 from streamgp.errors import NumericalError
-from streamgp.inducing import AbstractStrategy
-from streamgp.inducing.placement import Placer, Points, points_of, settled
-from streamgp.inference.learner import Info, Learner, State
-from streamgp.model.multitask import Generative
+from streamgp.inducing.placement import Placer
+from streamgp.inference.learner import Learner
+from streamgp.inference.prior import Points
+from streamgp.inference.state import State
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
-from streamgp.numerics.compiling import compiled
 from streamgp.online import lifecycle
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
-
-
-@compiled
-def _step(
-    learner: Learner,
-    strategy: AbstractStrategy,
-    state: State,
-    batch: Batch,
-    start: Generative | None,
-    *,
-    learn: bool,
-) -> tuple[State, Info, Bool[Array, ""]]:
-    """A step, and whether the strategy would have left the points as they are.
-
-    In one program, because a sample costs less than calling one. `start` is None for the state's
-    own hyperparameters.
-    """
-    after, info = learner.step(state, batch, start, learn=learn)
-    return after, info, jnp.asarray(False) if learn else jnp.all(settled(strategy, state, batch))
-
-
-_log_predictive = compiled(Learner.log_predictive)
 
 _PLACEMENTS = 3  # how often one update may place points anew as its kernels are learned
 
@@ -90,7 +67,8 @@ class Updater:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
         before = self._faded(self._ready(progress, rows), progress, rows)
-        start = lifecycle.restarted(self.specification, before, rows)
+        columns = input_names(progress.schema.axes)
+        start = lifecycle.restarted(self.specification, before, rows, columns)
 
         def surprise() -> float:
             _, scores = watched(progress, rows, self._scores(before, rows))
@@ -108,8 +86,8 @@ class Updater:
         """Learn hyperparameters from what is carried, without data."""
         begin, state = time.perf_counter(), progress.state
         assert state is not None
-        batch = blank_batch(state.inducing.points.shape[-1])
-        after, work, _, _ = self._step(state, batch, None, learn=True)
+        nothing = Rows(state.points[0][:0], np.zeros((0, 1)), np.zeros(0, int))
+        after, work, _ = self._step(state, nothing, None, learn=True)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
         return now, self.report(progress, now, Scores({}, {}, ()), work, Result.REFINED, begin)
 
@@ -121,11 +99,16 @@ class Updater:
 
     def _ready(self, progress: Progress, rows: Rows) -> State:
         """The state before the rows, with every channel among them on a scale."""
-        first = {name: rows.y[own] for name, own in rows.by_channel() if not progress.seen[name]}
-        state = progress.state
+        asked, state = self.specification, progress.state
+        first = {
+            name: rows.of(index, likelihood.observation_dim)
+            for index, (name, likelihood) in enumerate(asked.channels.items())
+            if not progress.seen[name] and np.any(rows.channel == index)
+        }
         if state is None:
-            state = lifecycle.begin(self.specification, self.learner, rows.x, first)
-        return lifecycle.introduce(self.specification, state, first) if first else state
+            columns = input_names(progress.schema.axes)
+            state = lifecycle.begin(asked, self.learner, rows.x, first, columns)
+        return lifecycle.introduce(asked, state, first) if first else state
 
     def _faded(self, state: State, progress: Progress, rows: Rows) -> State:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0
@@ -133,47 +116,42 @@ class Updater:
         return state if left == 1.0 else self.learner.tempered(state, left)
 
     def _fold(
-        self, before: State, rows: Rows, start: Generative | None, update: int, learn: bool
+        self, before: State, rows: Rows, start: MultiTaskGP | None, update: int, learn: bool
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
-        points, scores, batch = None, None, rows.pack()
-        if not learn and update > 1:  # more often than not there is no point to place
-            after, work, numbers, stays = self._step(before, batch, start, learn=False)
-            if stays:
-                return after, numbers[: rows.size], work
+        if not learn and update > 1 and self.placer.settled(before, rows).all():
+            after, work, scores = self._step(before, rows, start, learn=False)
+            return after, scores, work
+        points, scores = None, None
         for _ in range(_PLACEMENTS):
             wanted = self.placer.wanted(before, rows, start or before.model, update)
             if points is not None and _suffice(points, wanted):
                 break
             points = wanted
-            room, placed = self.placer.room(before, points, batch)
+            room, placed = self.placer.room(before, points, rows)
             moved = self.placer.move(room, placed)
-            moved = self.placer.refined(room, moved, batch, start or before.model)
-            after, work, numbers, _ = self._step(moved, batch, start, learn=learn)
+            moved = self.placer.refined(room, moved, rows, start or before.model)
+            after, work, numbers = self._step(moved, rows, start, learn=learn)
             if scores is None:  # of the rows before anything was learned from them
-                scores = numbers[: rows.size]
+                scores = numbers
             start = after.model
             if not (learn and self.placer.strategy.follows_kernels):
                 break
         assert scores is not None
         work = work._replace(budget_spent=self.placer.exceeds_budget(points))
-        return self.placer.pruned(before, after, batch), scores, work
+        return self.placer.pruned(before, after, rows), scores, work
 
     def _step(
-        self, state: State, batch: Batch, start: Generative | None, *, learn: bool
-    ) -> tuple[State, Work, Float[np.ndarray, " _"], bool]:
-        """The state after, what it took, the rows' scores, and whether no point was wanted."""
-        strategy = self.placer.strategy
-        if learn and start is None:  # one program for both
-            start = state.model
-        after, info, stays = _step(self.learner, strategy, state, batch, start, learn=learn)
-        info, stays = jax.device_get((info, stays))
+        self, state: State, rows: Rows, start: MultiTaskGP | None, *, learn: bool
+    ) -> tuple[State, Work, Float[np.ndarray, " N"]]:
+        """The state after, what it took, and the rows' scores."""
+        after, info = self.learner.step(state, rows, start, learn=learn)
         check(info.finite)
-        work = Work(float(info.bound), int(info.e_rounds), int(info.m_evaluations))
-        return after, work, info.log_predictive, bool(stays)
+        work = Work(info.bound, info.e_rounds, info.m_evaluations)
+        return after, work, info.log_predictive
 
     def _fold_in_parts(
-        self, before: State, rows: Rows, start: Generative | None, update: int, learn: bool
+        self, before: State, rows: Rows, start: MultiTaskGP | None, update: int, learn: bool
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """A batch too large to hold at once, in random parts.
 
@@ -196,8 +174,7 @@ class Updater:
         scores = []
         for begin in range(0, rows.size, self.batch_rows):
             part = rows.take(slice(begin, begin + self.batch_rows))
-            numbers = _log_predictive(self.learner, state, part.pack())
-            scores.append(np.asarray(numbers)[: part.size])
+            scores.append(self.learner.log_predictive(state, part))
         return np.concatenate(scores)
 
     # -- what happened -------------------------------------------------------------------------
@@ -236,10 +213,10 @@ class Updater:
         """How many inducing points each latent function has."""
         if progress.state is None:
             return (0,) * sum(self.specification.draws)
-        return tuple(len(points) for points in points_of(progress.state))
+        return tuple(len(points) for points in progress.state.points)
 
 
-def check(finite: Any) -> None:
+def check(finite: bool) -> None:
     """Refuse what an update ended in, unless it is finite."""
     if not finite:
         raise NumericalError(

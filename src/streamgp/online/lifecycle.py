@@ -1,22 +1,19 @@
 """Lifecycle: how a state begins, meets new channels and learns the scale of its inputs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import paramax
 from jaxtyping import Float
 
-from streamgp.data import Rows
-from streamgp.inducing.placement import points_of
-from streamgp.inducing.slots import inducing
+from streamgp.data.batch import Rows
 from streamgp.inference import memory, noise
-from streamgp.inference.learner import Learner, State
+from streamgp.inference.learner import Learner
+from streamgp.inference.memory import Memory
+from streamgp.inference.state import State
 from streamgp.model.initial_scales import spread_of
-from streamgp.model.multitask import Generative
-from streamgp.model.specification import Specification
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.model.specification import Specification, no_observations
+from streamgp.parameters import free_size, replaced
 
 
 def begin(
@@ -24,11 +21,12 @@ def begin(
     learner: Learner,
     x: Float[np.ndarray, "N P"],
     first: Mapping[str, np.ndarray],
+    columns: Sequence[str] = (),
 ) -> State:
     """The state before any data, on the scale of the first batch."""
-    model = specification.model(x, next(iter(first.values())))
+    model = specification.model(x, next(iter(first.values())), columns)
     no_points = tuple(np.zeros((0, x.shape[1])) for _ in range(sum(specification.draws)))
-    return learner.init(model, inducing(no_points))
+    return learner.init(model, no_points)
 
 
 def introduce(specification: Specification, state: State, first: Mapping[str, np.ndarray]) -> State:
@@ -37,30 +35,36 @@ def introduce(specification: Specification, state: State, first: Mapping[str, np
         specification.channel(name, first[name]) if name in first else channel
         for name, channel in zip(specification.names, state.model.channels, strict=True)
     )
-    return eqx.tree_at(lambda s: s.model.channels, state, channels)
+    return state.replace(model=replaced(state.model, channels=channels))
 
 
-def restarted(specification: Specification, state: State, rows: Rows) -> Generative | None:
+def restarted(
+    specification: Specification, state: State, rows: Rows, columns: Sequence[str] = ()
+) -> MultiTaskGP | None:
     """The model with kernels started anew, while all inputs so far were at one place.
 
     Once inputs have a spread there is nothing to start anew, and the answer is None.
     """
-    known = np.concatenate([rows.x[:0], *points_of(state)])
+    known = np.concatenate([rows.x[:0], *state.points])
     if not len(known) or spread_of(known).any():
         return None
-    kernels = specification.kernels(np.concatenate([known, rows.x]), rows.y)
-    return eqx.tree_at(lambda m: m.kernels, state.model, kernels)
+    first = specification.names[int(rows.channel[0])]
+    y = rows.of(int(rows.channel[0]), specification.channels[first].observation_dim)
+    kernels = specification.kernels(np.concatenate([known, rows.x]), y, columns)
+    return replaced(state.model, kernels=kernels)
 
 
 def add_channel(specification: Specification, state: State) -> State:
     """The state with a channel for the last name of the specification, which has no memory yet."""
     remembered = state.memory
     if noise.is_exact(state.model):  # so far known exactly, beside the site
-        plain = paramax.unwrap(state.model)
-        own = noise.expanded(plain, state.site, state.count, state.energy)
+        own = noise.expanded(state.plain, state.site, state.count, state.energy)
         remembered += memory.joined(memory.blank(state.model.kernels), own)
-    channel = specification.channel(specification.names[-1], np.zeros(0))
-    model = eqx.tree_at(lambda m: m.channels, state.model, (*state.model.channels, channel))
-    more = memory.as_vector(model).size - len(remembered.gradient)
-    widened = jax.tree.map(lambda leaf: jnp.pad(leaf, (0, more)), remembered)
+    name, likelihood = list(specification.channels.items())[-1]
+    channel = specification.channel(name, no_observations(likelihood))
+    model = replaced(state.model, channels=(*state.model.channels, channel))
+    more = free_size(channel)
+    widened = Memory(
+        np.pad(remembered.gradient, (0, more)), np.pad(remembered.precision, (0, more))
+    )
     return state.replace(model=model, memory=widened)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data import Rows
+from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
-from streamgp.inference.learner import State
+from streamgp.inference.state import State
 from streamgp.online.drift import Watch
 from streamgp.registry import storable
 
@@ -57,7 +57,7 @@ class Progress:
         """The levels once these rows have been seen."""
         levels = dict(self.levels)
         for name, own in rows.by_channel():
-            y = rows.y[own]
+            y = rows.y[own, 0]
             level = levels.get(name, float(y[0]))
             same = level is not None and bool(np.all(np.abs(y - level) <= _SAME * abs(level)))
             levels[name] = level if same else None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamgp.data.axes import Axis
-from streamgp.model.multitask import Generative
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.summary import describe
 
 
@@ -64,7 +64,7 @@ class UpdateReport:
     m_evaluations: int
     seconds: float
     channels: tuple[str, ...] = dataclasses.field(repr=False)
-    _model: Generative | None = dataclasses.field(repr=False)
+    _model: MultiTaskGP | None = dataclasses.field(repr=False)
     axes: tuple[Axis, ...] = dataclasses.field(default=(), repr=False)
     dropped: dict[str, str] = dataclasses.field(default_factory=dict)
 

@@ -1,7 +1,7 @@
 """Streaming: one sample at a time, as fast as the samples allow.
 
 Most samples of a stream change neither inducing points nor hyperparameters. Runs of such samples go
-through one scan, once points have been placed for them; an M step and the first sample of a channel
+together, once points have been placed for them; an M step and the first sample of a channel
 are ordinary updates. At fixed points the result is that of as many ordinary updates.
 """
 
@@ -10,28 +10,17 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool
 
-from streamgp.data import Batch, Rows
-from streamgp.inducing.placement import points_of
-from streamgp.inducing.slots import extends
-from streamgp.inference.learner import Learner, State
+from streamgp.data.batch import Rows
+from streamgp.inducing.placement import extends
+from streamgp.inference.state import State
 from streamgp.model.initial_scales import spread_of
-from streamgp.numerics.compiling import compiled
 from streamgp.online.batch_update import Updater, Work, check, total
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 
-
-@compiled
-def _filter(
-    learner: Learner, state: State, batch: Batch
-) -> tuple[State, Float[Array, " N"], Bool[Array, ""]]:
-    after, scores = learner.filter(state, batch)
-    return after, scores, after.is_finite()
-
-
-_RUN = 1024  # samples that one scan takes
+_RUN = 1024  # samples that are taken together at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,14 +67,14 @@ class Streamer:
             return progress, rows, Work()
         placer, state = self.updater.placer, progress.state
         assert state is not None
-        settled, work = placer.settled(state, rows.pack()), Work()
+        settled, work = placer.settled(state, rows), Work()
         if not settled[0] and self.ahead and placer.foresees:
             ready = placer.prepared(state, rows, progress.updates + 1)
-            settled = placer.settled(ready, rows.pack())
+            settled = placer.settled(ready, rows)
             if settled[0]:
-                work = Work(budget_spent=not extends(points_of(state), points_of(ready)))
+                work = Work(budget_spent=not extends(state.points, ready.points))
                 progress = dataclasses.replace(progress, state=ready)
-        return progress, rows.take(slice(_leading(settled[: rows.size]))), work
+        return progress, rows.take(slice(_leading(settled))), work
 
     def _plain(self, progress: Progress, rows: Rows) -> Rows:
         """The leading rows of known channels before the next M step."""
@@ -101,10 +90,10 @@ class Streamer:
 
     def _filtered(self, progress: Progress, run: Rows) -> tuple[Progress, Scores]:
         assert progress.state is not None
-        after, numbers, finite = _filter(self.updater.learner, progress.state, run.pack())
-        check(finite)
+        after, scores = self.updater.learner.filter(progress.state, run)
+        check(after.is_finite())
         now = progress.after(run, after, updates=run.size, learned=False)
-        return watched(now, run, np.asarray(numbers)[: run.size], one_by_one=True)
+        return watched(now, run, scores, one_by_one=True)
 
 
 def _work_of(report: UpdateReport) -> Work:
@@ -113,7 +102,7 @@ def _work_of(report: UpdateReport) -> Work:
 
 
 def _has_spread(state: State) -> bool:
-    return bool(spread_of(np.concatenate(points_of(state))).any())
+    return bool(spread_of(np.concatenate(state.points)).any())
 
 
 def _leading(flags: Bool[np.ndarray, " N"]) -> int:

@@ -8,7 +8,7 @@ forgets.
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from streamgp.data import Rows
+from streamgp.data.batch import Rows
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
 from streamgp.online.forgetting import Forgetting

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import AbstractArray
 
@@ -51,5 +50,5 @@ def _is(value: Any, annotation: Any) -> bool:
         number = Integral if annotation is int else Real
         return isinstance(value, number) and not isinstance(value, bool)
     if inspect.isclass(annotation) and issubclass(annotation, AbstractArray):
-        return isinstance(value, np.ndarray | np.generic | jax.Array)
+        return isinstance(value, np.ndarray | np.generic)
     return not inspect.isclass(annotation) or isinstance(value, annotation)

@@ -2,28 +2,25 @@
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
 import numpy as np
 
-from streamgp.data import inducing_bucket
 from streamgp.data.axes import Axis
 from streamgp.errors import FileError, problem
 from streamgp.inducing import Fixed, as_given, as_strategy
 from streamgp.inducing.placement import Placer
-from streamgp.inference import memory
-from streamgp.inference.learner import Learner, State
-from streamgp.model.multitask import Generative
-from streamgp.model.specification import Specification, as_arrays
+from streamgp.inference.learner import Learner
+from streamgp.inference.sites import empty
+from streamgp.inference.state import State
+from streamgp.model.specification import Specification
 from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
+from streamgp.parameters import Module, Node, fields_of, free_size, nodes_of
 from streamgp.persistence.container import Document, Tensors, seal, unseal
-from streamgp.persistence.values import Source, decode, encode
+from streamgp.persistence.values import decode, encode
 
 
 class Contents(NamedTuple):
@@ -61,7 +58,7 @@ def pack(
         "inducing": as_given(updater.placer.strategy),
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
-        "progress": dataclasses.replace(progress, state=_uniform(progress.state)),
+        "progress": progress,
         "notes": notes,
     }
     if bookkeeping:
@@ -71,23 +68,14 @@ def pack(
 
 
 def unpack(data: bytes) -> Contents:
-    """A model's parts from its bytes. Nothing is compiled and no code is taken from them."""
+    """A model's parts from its bytes. No code is taken from them."""
     contents, tensors = unseal(data)
-    with _fitting("a file", "Take another copy of the file."), jax.enable_x64(True):
+    with _fitting("a file", "Take another copy of the file."):
         built = _build(contents, tensors)
         _check(built.updater, built.progress)
         _require(isinstance(built.notes, dict), "notes by name")
         _require(isinstance(built.bookkeeping, dict), "bookkeeping by name")
     return built
-
-
-def _uniform(state: State | None) -> State | None:
-    """The state with every number as a plain JAX array, so that equal models give equal bytes.
-
-    Where a number has come from (a copy, a pickle, an update) decides otherwise how it is held.
-    """
-    with jax.enable_x64(True):
-        return state if state is None else as_arrays(state)
 
 
 @contextlib.contextmanager
@@ -102,10 +90,9 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 
 
 def _build(contents: Document, tensors: Tensors) -> Contents:
-    source = Source(tensors, jax.device_put(tensors))  # all at once: one by one is slow
     # Parts that the first files did not have.
     gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}}
-    parts = gained | {name: decode(part, source) for name, part in contents.items()}
+    parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
     asked = ("channels", "latents", "mixing", "seed", "scale", "plain")
     specification = Specification(**{name: parts[name] for name in asked})
     learner = parts["learner"]
@@ -118,7 +105,7 @@ def _with_axes(progress: Progress) -> Progress:
     """The first files did not say what inputs are: they were numbers."""
     if progress.state is None or progress.schema.axes:
         return progress
-    axes = (Axis(),) * progress.state.inducing.points.shape[-1]
+    axes = (Axis(),) * progress.state.points[0].shape[1]
     return dataclasses.replace(progress, schema=dataclasses.replace(progress.schema, axes=axes))
 
 
@@ -154,64 +141,46 @@ def _check_progress(progress: Progress) -> None:
 
 
 def _check_state(state: State, updater: Updater) -> None:
-    """The state has the structure, shapes and types of one that the setup makes."""
-    _check_arrays(state)
-    latents, slots, width = state.inducing.points.shape
-    setup, model, mask = updater.specification, state.model, np.asarray(state.inducing.mask)
-    for channel, likelihood in zip(model.channels, setup.channels.values(), strict=True):
+    """The state has the structure and the shapes of one that the specification makes."""
+    specification, model, sizes = updater.specification, state.model, [len(z) for z in state.points]
+    widths = {z.shape[1] for z in state.points if z.ndim == 2}
+    _require(len(widths) == 1 and all(z.ndim == 2 for z in state.points), "inducing points")
+    for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
         _require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
         _require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
-    _require(
-        _shapes(model) == _setup_shapes(_Recipe.of(setup, width)), "hyperparameters of the setup"
-    )
-    filled = np.arange(slots) < mask.sum(axis=1, keepdims=True)
-    _require(mask.shape == (latents, slots) and bool(np.all(mask == filled)), "filled slots first")
-    _require(slots == inducing_bucket(int(mask.sum(axis=1).max())), "slots for inducing points")
-    _require(latents == sum(model.draws), "inducing points of every latent function")
-    blocks, size = (latents, slots) if updater.learner.factorised else (1, latents * slots)
-    theta = memory.trainable_size(model)
-    found = [np.shape(leaf) for leaf in jax.tree.leaves((state.site, state.memory, state.count))]
-    wanted = [(blocks, size), (blocks, size, size), (theta,), (theta, theta), ()]
-    _require(found == wanted and state.energy.shape == (), "a site and a memory of that size")
+    prototype = specification.prototype(widths.pop())
+    _require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
+    _require(len(sizes) == sum(model.draws), "inducing points of every latent function")
+    blank = empty(sizes, factorised=updater.learner.factorised)
+    theta = free_size(model)
+    found = [a.shape for a in (*state.site.linear, *state.site.precision)]
+    wanted = [a.shape for a in (*blank.linear, *blank.precision)]
+    _require(found == wanted, "a site of that size")
+    remembered = state.memory.gradient.shape, state.memory.precision.shape
+    _require(remembered == ((theta,), (theta, theta)), "a memory of that size")
+    _require(_is_double(state) and state.is_finite(), "finite numbers in the state")
 
 
-def _check_arrays(state: State) -> None:
-    for leaf in jax.tree.leaves(state):
-        if eqx.is_inexact_array_like(leaf):
-            double = isinstance(leaf, jax.Array) and leaf.dtype == np.float64
-            _require(double and bool(np.isfinite(leaf).all()), "finite numbers in the state")
-    _require(state.inducing.mask.dtype == bool, "a mask of inducing points")
+def _is_double(state: State) -> bool:
+    """Whether every array has double precision."""
+    nodes = [part for node in nodes_of(state.model) for part in (node.value, node.free)]
+    arrays = [
+        *nodes, *state.points, *state.site.linear, *state.site.precision,
+        state.memory.gradient, state.memory.precision,
+    ]  # fmt: skip
+    fine = all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays)
+    return fine and all(type(number) is float for number in (state.count, state.energy))
 
 
-def _shapes(model: Generative) -> tuple:
+def _shapes(tree: Any) -> Any:
     """What two models have in common where all that may differ is real numbers."""
-    leaves, structure = jax.tree.flatten(model)
-    return structure, [
-        np.shape(leaf) if eqx.is_inexact_array_like(leaf) else (type(leaf), np.shape(leaf))
-        for leaf in leaves
-    ]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Recipe:
-    """All that the structure of a setup's models depends on."""
-
-    key: tuple
-    setup: Specification = dataclasses.field(compare=False)
-    width: int
-
-    @classmethod
-    def of(cls, setup: Specification, width: int) -> "_Recipe":
-        leaves, structure = jax.tree.flatten(
-            (dict(setup.channels), setup.latents, dict(setup.mixing))
-        )
-        numbers = tuple((np.shape(leaf), np.asarray(leaf).tobytes()) for leaf in leaves)
-        return cls((structure, numbers, tuple(setup.channels), setup.plain), setup, width)
-
-
-@functools.lru_cache(maxsize=128)  # a stream of bytes is loaded again and again
-def _setup_shapes(recipe: _Recipe) -> tuple:
-    return _shapes(recipe.setup.prototype(recipe.width))
+    if isinstance(tree, Node):
+        return type(tree), tree.value.shape, tree.free.shape, tree.prior()[1].tolist()
+    if isinstance(tree, tuple):
+        return tuple(map(_shapes, tree))
+    if isinstance(tree, Module):
+        return type(tree), tuple((name, _shapes(value)) for name, value in fields_of(tree))
+    return tree
 
 
 def _is_count(value: Any, least: int = 0) -> bool:

@@ -7,15 +7,13 @@ float that JSON lacks. Arrays become tensors named by where they are.
 
 import dataclasses
 import types
-from typing import Any, NamedTuple
+from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from streamgp import registry
 from streamgp.errors import FileError, problem
+from streamgp.parameters import Module
 from streamgp.persistence.annotations import misfit
 
 Tensors = dict[str, np.ndarray]
@@ -43,7 +41,7 @@ def encode(value: Any, place: str, tensors: Tensors) -> Any:
         return {"tuple": _encode_items(value, place, tensors)}
     if isinstance(value, dict | types.MappingProxyType) and kind.__module__ == "builtins":
         return {"dict": _encode_items([list(item) for item in value.items()], place, tensors)}
-    if isinstance(value, np.ndarray | np.generic | jax.Array):
+    if isinstance(value, np.ndarray | np.generic):
         return _encode_array(value, place, tensors)
     return _encode_named(value, place, tensors)
 
@@ -54,10 +52,7 @@ def _encode_items(items: Any, place: str, tensors: Tensors) -> list:
 
 def _encode_array(value: Any, place: str, tensors: Tensors) -> dict:
     name = str(value.dtype)
-    if isinstance(value, jax.Array):
-        kind = "weak" if value.weak_type and value.ndim == 0 else "jax"
-    else:
-        kind = "scalar" if isinstance(value, np.generic) else "numpy"
+    kind = "scalar" if isinstance(value, np.generic) else "numpy"
     if name not in _DTYPES:
         raise FileError(
             problem(
@@ -87,9 +82,9 @@ def _encode_named(value: Any, place: str, tensors: Tensors) -> dict:
 def _attributes(value: Any) -> dict[str, Any]:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
-    if hasattr(value, "__dict__"):
-        return vars(value)
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return vars(value)
 
 
 def _unknown(value: Any, place: str) -> FileError:
@@ -110,14 +105,7 @@ def _unknown(value: Any, place: str) -> FileError:
 # -- reading -----------------------------------------------------------------------------------
 
 
-class Source(NamedTuple):
-    """Where arrays are read from."""
-
-    host: Tensors
-    device: dict[str, jax.Array]
-
-
-def decode(value: Any, source: Source) -> Any:
+def decode(value: Any, source: Tensors) -> Any:
     """What `encode` was given, of the same types all through."""
     if isinstance(value, list):
         return [decode(item, source) for item in value]
@@ -129,32 +117,28 @@ def decode(value: Any, source: Source) -> Any:
     return _DECODERS[kind](value, source)
 
 
-def _decode_float(value: dict, source: Source) -> float:
+def _decode_float(value: dict, source: Tensors) -> float:
     return float(value["float"])
 
 
-def _decode_tuple(value: dict, source: Source) -> tuple:
+def _decode_tuple(value: dict, source: Tensors) -> tuple:
     return tuple(decode(value["tuple"], source))
 
 
-def _decode_dict(value: dict, source: Source) -> dict:
+def _decode_dict(value: dict, source: Tensors) -> dict:
     return {key: item for key, item in decode(value["dict"], source)}  # noqa: C416 (checks pairs)
 
 
-def _decode_array(value: dict, source: Source) -> Any:
-    name, kind = value["array"], value["kind"]
-    if kind == "jax":
-        return source.device[name]
-    if kind == "weak":
-        return jnp.asarray(source.host[name].item())
-    return {"numpy": source.host[name].copy(), "scalar": source.host[name][()]}[kind]
+def _decode_array(value: dict, source: Tensors) -> Any:
+    array = source[value["array"]]
+    return {"numpy": array.copy(), "scalar": array[()]}[value["kind"]]
 
 
-def _decode_function(value: dict, source: Source) -> Any:
+def _decode_function(value: dict, source: Tensors) -> Any:
     return registry.named(value["function"])
 
 
-def _decode_class(value: dict, source: Source) -> Any:
+def _decode_class(value: dict, source: Tensors) -> Any:
     cls = registry.named(value["class"])
     if not isinstance(cls, type):
         raise TypeError(f"{value['class']!r} is not a class")
@@ -166,7 +150,7 @@ def _decode_class(value: dict, source: Source) -> Any:
 
 
 def _made(cls: type, fields: dict[str, Any]) -> Any:
-    """As JAX rebuilds modules: `__init__` has run before, and its results are in the fields."""
+    """Without `__init__`: it has run before, and its results are in the fields."""
     made: Any = object.__new__(cls)
     for name, item in fields.items():
         object.__setattr__(made, name, item)
@@ -194,7 +178,7 @@ def _complete(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
         if name not in fields and _default(field) is not dataclasses.MISSING
     }
     missing = set(known) - set(fields) - set(defaults)
-    strict = registry.is_ours(cls) or issubclass(cls, eqx.Module)
+    strict = registry.is_ours(cls) or issubclass(cls, Module)
     extra = set(fields) - set(known) if strict else set()
     if missing or extra:
         raise FileError(
@@ -218,6 +202,4 @@ def _check_made(made: Any) -> None:
         wrong = misfit(made)
         if wrong is not None:
             raise TypeError(wrong)
-        getattr(made, "__post_init__", lambda: None)()
-    for cls in type(made).__mro__:
-        vars(cls).get("__check_init__", lambda _: None)(made)
+    getattr(made, "__post_init__", lambda: None)()

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from numpyro.distributions import constraints
 from scipy.special import ndtri
 
 from streamgp.errors import DataError, problem
-from streamgp.numerics.precision import double_precision
+from streamgp.likelihoods.support import Boolean
 from streamgp.plot import style
 from streamgp.prediction.prediction import Prediction
 
@@ -83,7 +81,7 @@ def has_classes(prediction: Prediction) -> bool:
 
 
 def is_binary(prediction: Prediction) -> bool:
-    return prediction.likelihood.support is constraints.boolean
+    return isinstance(prediction.likelihood.support, Boolean)
 
 
 def axis_name(prediction: Prediction, name: str) -> str:
@@ -120,7 +118,6 @@ def _interval(
     return mean, low, high, "mid" if prediction.likelihood.support.is_discrete else None
 
 
-@double_precision
 def _probability_at(prediction: Prediction, side: float) -> Float[np.ndarray, " N"]:
     """The probability of yes where f is at a quantile of its own: (1 + side)/2.
 
@@ -128,7 +125,7 @@ def _probability_at(prediction: Prediction, side: float) -> Float[np.ndarray, " 
     """
     deviations = ndtri(0.5 * (1 + side))
     f = prediction.latent_mean + deviations * np.sqrt(prediction.latent_variance)
-    return np.asarray(prediction.likelihood.moments(jnp.asarray(f)[:, None])[0])
+    return np.asarray(prediction.likelihood.moments(np.asarray(f)[:, None])[0])
 
 
 def _stack(ax: Any, prediction: Prediction, x: np.ndarray, order: np.ndarray) -> Height:

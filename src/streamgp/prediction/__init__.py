@@ -1,0 +1,1 @@
+"""Predictions: what a model says of new observations."""

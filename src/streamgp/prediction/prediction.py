@@ -3,28 +3,24 @@
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from scipy import special
+from jaxtyping import Float
 
-from streamgp.data import by_chunks
 from streamgp.data.columns import Column, Label
 from streamgp.data.frames import make_frame
 from streamgp.data.labels import all_classes
 from streamgp.data.observations import numbered, observed
 from streamgp.data.schema import Inputs
 from streamgp.errors import DataError, problem
-from streamgp.likelihoods import Gaussian, Likelihood
+from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
-from streamgp.numerics.precision import double_precision
-from streamgp.prediction.quantiles import moments, quantiles
+from streamgp.prediction.moments import moments
+from streamgp.prediction.quantiles import quantiles
 
 _ROWS = 1024  # that are computed together: bounds the memory of quadrature
 
-Draw = Callable[[Array, int], Float[Array, "S N J"]]  # from a key and a count
+# From a generator of random numbers and a count to draws of the latent parameters of all rows.
+Draw = Callable[[np.random.Generator, int], Float[np.ndarray, "S R"]]
 
 
 class Prediction:
@@ -32,7 +28,10 @@ class Prediction:
 
     Everything is in the units of the data. `mean` and `variance` are those of a new observation,
     noise included; `latent_mean` and `latent_variance` those of the function f alone. For a
-    channel with classes, `mean` and `variance` have a column a class (they are the indicators').
+    channel with classes, `mean` and `variance` have a column per class (those of its indicator).
+
+    Attributes:
+        likelihood: The family of the channel, with its parameters as plain numbers.
     """
 
     def __init__(
@@ -88,19 +87,17 @@ class Prediction:
     def std(self) -> np.ndarray:
         return np.sqrt(self.variance)
 
-    @double_precision
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._by_row(moments)
+        parts = [
+            moments(self.likelihood, self._mean[rows], self._covariance[rows])
+            for rows in self._chunks()
+        ]
+        means, variances = zip(*parts, strict=True)
+        return np.concatenate(means), np.concatenate(variances)
 
-    def _by_row(self, function: Callable[..., Any], *more: np.ndarray) -> Any:
-        """`function(likelihood, mean, covariance, …)` of all rows, compiled once a bucket."""
-        return by_chunks(
-            lambda *rows: function(self.likelihood, *map(jnp.asarray, rows)),
-            self._mean,
-            self._covariance,
-            *more,
-            most=_ROWS,
-        )
+    def _chunks(self) -> list[slice]:
+        """All rows, a bounded number at a time."""
+        return [slice(begin, begin + _ROWS) for begin in range(0, max(len(self), 1), _ROWS)]
 
     # -- classes -------------------------------------------------------------------------------
 
@@ -151,27 +148,27 @@ class Prediction:
         _check_probability(level)
         return self._quantiles(level)[0]
 
-    @double_precision
     def _quantiles(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
         self._check_ordered()
-        if isinstance(self.likelihood, Gaussian):
-            mean, variance = self._moments()
-            return [mean + np.sqrt(variance) * special.ndtri(level) for level in levels]
-        rows = np.repeat(np.asarray(levels, float), len(self))
-        mean = np.tile(self._mean, (len(levels), 1))
-        covariance = np.tile(self._covariance, (len(levels), 1, 1))
-        return np.split(quantiles(self.likelihood, mean, covariance, rows), len(levels))
+        wanted = np.asarray(levels, float)[:, None]
+        return list(quantiles(self.likelihood, self._mean, self._covariance, wanted))
 
-    @double_precision
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
         """log p(y) of one observation an input, or of the same at all; labels where it has them."""
-        return self._by_row(_log_density, self.values(y))
+        return self._by_value(self.likelihood.log_predictive, y)
 
-    @double_precision
     def cdf(self, y: Any) -> Float[np.ndarray, " N"]:
         """P(Y ≤ y) of a new observation, for one y an input or the same at all."""
         self._check_ordered()
-        return self._by_row(_cdf, self.values(y))
+        return self._by_value(self.likelihood.predictive_cdf, y)
+
+    def _by_value(self, method: Callable[..., np.ndarray], y: Any) -> Float[np.ndarray, " N"]:
+        values = self.values(y)
+        parts = [
+            method(values[rows], self._mean[rows], self._covariance[rows])
+            for rows in self._chunks()
+        ]
+        return np.concatenate(parts)
 
     def _check_ordered(self) -> None:
         if not self.likelihood.ordered:
@@ -202,7 +199,6 @@ class Prediction:
             )
         return values
 
-    @double_precision
     def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
         """Draws of a new observation at each input.
 
@@ -219,23 +215,22 @@ class Prediction:
             DataError: If `joint` and there are too many inputs.
         """
         check_count(count)
-        key_f, key_y = jax.random.split(jax.random.key(seed))
-        if joint and self._draw is None:
+        rng = np.random.default_rng(seed)
+        if not joint:
+            return self.observed(self._f(rng, count), rng)
+        if self._draw is None:
             raise DataError(
                 problem("a prediction made by a model", "one without", "Use `joint=False`.")
             )
-        if not joint:
-            return self.observed(self._f(key_f, count), key_y)
-        return self.observed(self._draw(key_f, count)[..., : self.likelihood.latents], key_y)
+        return self.observed(self._draw(rng, count).reshape(count, *self._mean.shape), rng)
 
-    def _f(self, key: Array, count: int) -> Float[Array, "S N J"]:
-        mean = jnp.asarray(self._mean)
-        noise = jax.random.normal(key, (count, *mean.shape))
-        return mean + jnp.einsum("njk,snk->snj", root(jnp.asarray(self._covariance)), noise)
+    def _f(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "S N J"]:
+        noise = rng.normal(size=(count, *self._mean.shape))
+        return self._mean + np.einsum("njk,snk->snj", root(self._covariance), noise)
 
-    def observed(self, f: Float[Array, "S N J"], key: Array) -> np.ndarray:
+    def observed(self, f: Float[np.ndarray, "S N J"], rng: np.random.Generator) -> np.ndarray:
         """A draw of an observation for each draw of the latent parameters."""
-        values = np.asarray(self.likelihood.distribution(f).sample(key))
+        values = self.likelihood.sample(f, rng)
         return self._named(values) if self._labels else values
 
     # -- frames --------------------------------------------------------------------------------
@@ -263,19 +258,6 @@ class Prediction:
             return {**dict(zip(names, self.probabilities.T, strict=True)), "label": self.label}
         lower, upper = self.interval(level)
         return {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}
-
-
-def _each(name: str) -> Callable:
-    """A method of likelihoods, for one observation a row."""
-
-    def each(likelihood: Likelihood, mean: Array, covariance: Array, y: Array) -> Array:
-        method = jax.vmap(getattr(type(likelihood), name), (None, 0, 0, 0))
-        return method(likelihood, y, mean, covariance)
-
-    return eqx.filter_jit(each)
-
-
-_log_density, _cdf = _each("log_predictive"), _each("predictive_cdf")
 
 
 def check_count(count: int) -> None:

@@ -4,24 +4,16 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float
 
-from streamgp.data import by_chunks, row_bucket
 from streamgp.data.frames import make_frame
 from streamgp.data.schema import Inputs, Schema, read_inputs
 from streamgp.errors import DataError, problem
-from streamgp.inference.learner import Learner, State
-from streamgp.numerics.compiling import compiled
+from streamgp.inference.learner import Learner
+from streamgp.inference.state import State
 from streamgp.numerics.linalg import square_root
-from streamgp.numerics.precision import double_precision
 from streamgp.prediction.prediction import Draw, Prediction, check_count
-
-_predict = compiled(Learner.predict)
-_predict_joint = compiled(Learner.predict_joint)
 
 _ROWS = 4096  # that a prediction takes at a time
 _JOINT = 4096  # latent values that are drawn together: a matrix of that size is factorised
@@ -34,7 +26,6 @@ class Predictions(dict[str, Prediction]):
         super().__init__(parts)
         self._draw = draw
 
-    @double_precision
     def sample(
         self, count: int = 1, *, seed: int = 0, joint: bool = False
     ) -> dict[str, np.ndarray]:
@@ -52,11 +43,12 @@ class Predictions(dict[str, Prediction]):
         if not joint:
             return {n: p.sample(count, seed=seed + i) for i, (n, p) in enumerate(self.items())}
         check_count(count)
-        key_f, *keys = jax.random.split(jax.random.key(seed), 1 + len(self))
-        parts = jnp.split(self._draw(key_f, count), len(self), axis=1)
+        rng = np.random.default_rng(seed)
+        sizes = [prediction.latent_mean.size for prediction in self.values()]
+        parts = np.split(self._draw(rng, count), np.cumsum(sizes)[:-1], axis=1)
         return {
-            name: prediction.observed(f[..., : prediction.likelihood.latents], key)
-            for (name, prediction), f, key in zip(self.items(), parts, keys, strict=True)
+            name: prediction.observed(f.reshape(count, len(prediction), -1), rng)
+            for (name, prediction), f in zip(self.items(), parts, strict=True)
         }
 
     def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
@@ -94,72 +86,47 @@ class Predictor:
             )
         names = self.channels if channel is None else (channel,)
         numbers, inputs, _ = read_inputs(x, self.schema.axes, "the prediction")
-        latents = self._latents(numbers, names)
-        parts = {
-            name: self._prediction(numbers, inputs, name, *moments)
-            for name, moments in zip(names, latents, strict=True)
-        }
+        parts = {name: self._prediction(numbers, inputs, name) for name in names}
         if len(names) == 1:
             return parts[names[0]]
         return Predictions(parts, JointDraw(self, numbers, tuple(names)))
 
-    def _latents(
-        self, x: Float[np.ndarray, "N P"], names: Sequence[str]
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Mean and covariance of each channel's latent parameters, from one program."""
-        rows, index = self._rows(x, names)
-        mean, covariance = by_chunks(
-            lambda *chunk: _predict(self.learner, self.state, *chunk), rows, index, most=_ROWS
-        )
-        parts = np.split(mean, len(names)), np.split(covariance, len(names))
-        return list(zip(*parts, strict=True))
-
-    def _rows(
-        self, x: Float[np.ndarray, "N P"], names: Sequence[str]
-    ) -> tuple[Float[np.ndarray, "R P"], Int[np.ndarray, " R"]]:
-        """The inputs, repeated for each channel, and the channel of each row."""
-        index = [self.channels.index(name) for name in names]
-        return np.tile(x, (len(names), 1)), np.repeat(index, len(x))
-
-    def _prediction(
-        self,
-        x: Float[np.ndarray, "N P"],
-        inputs: Inputs,
-        name: str,
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Prediction:
+    def _prediction(self, x: Float[np.ndarray, "N P"], inputs: Inputs, name: str) -> Prediction:
         index = self.channels.index(name)
-        likelihood = paramax.unwrap(self.state.model.channels[index].likelihood)
-        j = likelihood.latents
+        pieces = [
+            self.learner.predict(self.state, x[begin : begin + _ROWS], index)
+            for begin in range(0, max(len(x), 1), _ROWS)
+        ]
+        means, covariances = zip(*pieces, strict=True)
         return Prediction(
-            likelihood,
-            mean[:, :j],
-            covariance[:, :j, :j],
+            self.state.plain.channels[index].likelihood.bare,
+            np.concatenate(means),
+            np.concatenate(covariances),
             inputs=inputs,
             labels=self.schema.labels.get(name, ()),
             draw=JointDraw(self, x, (name,)),
         )
 
     def draw(
-        self, x: Float[np.ndarray, "N P"], names: Sequence[str], key: Array, count: int
-    ) -> Float[Array, "S R J"]:
+        self,
+        x: Float[np.ndarray, "N P"],
+        names: Sequence[str],
+        rng: np.random.Generator,
+        count: int,
+    ) -> Float[np.ndarray, "S R"]:
         """Latent parameters of all rows of all those channels, drawn together."""
-        tiled, index = self._rows(x, names)
-        latents, rows = paramax.unwrap(self.state.model).most_latents, len(index)
-        if rows * latents > _JOINT:
+        index = [self.channels.index(name) for name in names]
+        per_row = sum(self.state.plain.channels[d].likelihood.latents for d in index)
+        if len(x) * per_row > _JOINT:
             raise DataError(
                 problem(
-                    f"at most {_JOINT // latents} inputs times channels in a joint draw",
-                    f"{rows}",
+                    f"at most {_JOINT // per_row} inputs in a joint draw",
+                    f"{len(x)}",
                     "Draw at fewer inputs, or with `joint=False`.",
                 )
             )
-        size = rows * latents
-        mean, covariance = predict_joint(self.learner, self.state, tiled, index)
-        half = square_root(covariance.reshape(size, size))
-        noise = jax.random.normal(key, (count, size))
-        return mean + (noise @ half.T).reshape(count, rows, latents)
+        mean, covariance = self.learner.predict_joint(self.state, x, index)
+        return mean + rng.normal(size=(count, len(mean))) @ square_root(covariance).T
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,16 +137,5 @@ class JointDraw:
     x: Float[np.ndarray, "N P"]
     names: tuple[str, ...]
 
-    def __call__(self, key: Array, count: int) -> Float[Array, "S R J"]:
-        return self.predictor.draw(self.x, self.names, key, count)
-
-
-def predict_joint(
-    learner: Learner, state: State, x: Float[np.ndarray, "N P"], channel: Int[np.ndarray, " N"]
-) -> tuple[Float[Array, "N J"], Float[Array, "N J N J"]]:
-    """`Learner.predict_joint` of any number of rows, compiled once per padded size."""
-    rows = len(x)
-    padded, index = np.zeros((row_bucket(rows), x.shape[1])), np.zeros(row_bucket(rows), int)
-    padded[:rows], index[:rows] = x, channel
-    mean, covariance = _predict_joint(learner, state, jnp.asarray(padded), jnp.asarray(index))
-    return mean[:rows], covariance[:rows, :, :rows]
+    def __call__(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "S R"]:
+        return self.predictor.draw(self.x, self.names, rng, count)

@@ -5,242 +5,297 @@ spaced nodes, where an average is either exact to rounding or visibly changed by
 other node. So few nodes are tried first, and only rows that show a difference get more.
 """
 
-import math
 from collections.abc import Callable
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtri
-from jaxtyping import Array, Bool, Float
-from numpyro.distributions import constraints
+from jaxtyping import Bool, Float
+from scipy import special
 
-from streamgp.data import by_chunks
 from streamgp.likelihoods import Likelihood
-from streamgp.likelihoods.quadrature import even_nodes, spread
-from streamgp.numerics.precision import double_precision
+from streamgp.likelihoods.quadrature import even_nodes
 from streamgp.numerics.roots import chandrupatla
+from streamgp.prediction.moments import moments
 
-_NODES = (65, 257, 1025)  # tried in turn; the last is taken as it is
+_NODES = (33, 65, 257, 1025)  # tried in turn; the last is taken as it is
 _AGREE = 1e-4  # of a level and what it leaves: error of half the nodes; that of all is its square
-_COUNTS, _BLOCK = 1024, 32  # counts that are added up, and how many at a time
+_COUNTS, _BLOCK = 512, 16  # counts that are added up, and how many at a time
+_FEW_COUNTS = 128  # that are added up where there are waiting times
+_MANY_COUNTS = 16.0  # from which the logarithm of a waiting time has no tails to speak of
 _DOUBLINGS = 200
-_ROWS = 128  # that are computed together: all wait for the slowest
+_ELEMENTS = 2**16  # nodes times rows that are computed together: bounds the memory
 _TINY, _BELOW_ONE = 1e-300, 1 - 1e-16
+_NARROW = 1e-3  # of a bracket about a jump
+_NEAR = 0.25  # deviations about the guess where a root is looked for first
 
-Cdf = Callable[[Float[Array, "*e N"]], Float[Array, "*e N 2"]]
+Cdf = Callable[[np.ndarray, Float[np.ndarray, " R"]], Float[np.ndarray, "2 R"]]
+Method = Callable[..., tuple[np.ndarray, Bool[np.ndarray, " R"]]]
 
 
-@double_precision
 def quantiles(
     likelihood: Likelihood,
     mean: Float[np.ndarray, "N J"],
     covariance: Float[np.ndarray, "N J J"],
-    level: Float[np.ndarray, " N"],
-) -> Float[np.ndarray, " N"]:
-    """The smallest y with P(Y ≤ y) ≥ level, row by row."""
-    if likelihood.latents > 1 or _highest_count(likelihood) is None:
-        return _refined(_root, likelihood, mean, covariance, level)
-    values = _refined(_added_up, likelihood, mean, covariance, level)
-    large = np.isnan(values)
-    if large.any():
-        rows = (mean[large], covariance[large], level[large])
-        values[large] = _refined(_root, likelihood, *rows)
-    return values
+    level: float | Float[np.ndarray, "*l N"],
+) -> Float[np.ndarray, "*l N"]:
+    """The smallest y with P(Y ≤ y) ≥ level, row by row.
+
+    Args:
+        likelihood: The family, with plain numbers for its parameters.
+        mean: The means of f.
+        covariance: The covariances of f.
+        level: Probabilities, broadcast against the rows: of shape (L, 1) for L levels at all rows,
+            which costs little more than one where the values are counts.
+    """
+    family, rows = likelihood.bare, len(mean)
+    level = np.asarray(level, float)
+    shape = np.broadcast_shapes(level.shape, (rows,))
+    levels = np.broadcast_to(level, shape)
+    closed = family.predictive_quantile(levels, mean, covariance)
+    if closed is not None:
+        return closed
+    levels = levels.reshape(-1, rows)
+    values = np.full(levels.shape, np.nan)
+    if family.latents == 1 and family.support.highest is not None:
+        values = _refined(_added_up, family, mean, covariance, levels)
+    left = np.isnan(values)
+    if left.any():
+        row = np.nonzero(left)[1]
+        values[left] = _refined(_root, family, mean[row], covariance[row], levels[left])
+    return values.reshape(shape)
 
 
 def _refined(
-    method: Callable,
-    likelihood: Likelihood,
+    method: Method,
+    family: Likelihood,
     mean: Float[np.ndarray, "N J"],
     covariance: Float[np.ndarray, "N J J"],
-    level: Float[np.ndarray, " N"],
-) -> Float[np.ndarray, " N"]:
+    levels: Float[np.ndarray, "*l N"],
+) -> Float[np.ndarray, "*l N"]:
     """By one method, with as many nodes as each row needs; NaN where it gives up."""
-    values, left = np.full(len(level), np.nan), np.arange(len(level))
+    values, left = np.full(levels.shape, np.nan), np.arange(len(mean))
     for nodes in _NODES:
-        values[left], enough = by_chunks(
-            lambda *rows, nodes=nodes: method(likelihood, *map(jnp.asarray, rows), nodes),
-            mean[left],
-            covariance[left],
-            level[left],
-            most=_ROWS,
-        )
-        left = left[~(enough | np.isnan(values[left]))]
+        enough = np.zeros(len(left), bool)
+        size = max(_ELEMENTS // nodes, 1)
+        for begin in range(0, len(left), size):
+            rows = left[begin : begin + size]
+            found = method(family, mean[rows], covariance[rows], levels[..., rows], nodes)
+            values[..., rows], enough[begin : begin + size] = found
+        left = left[~enough]
         if not len(left):
             break
     return values
 
 
-def _highest_count(likelihood: Likelihood) -> float | None:
-    """The largest y of a family whose values are 0, 1, 2, …; None for every other family."""
-    support = likelihood.support
-    if support is constraints.boolean:
-        return 1.0
-    if support is constraints.nonnegative_integer:
-        return math.inf
-    if isinstance(support, type(constraints.integer_interval(0, 1))) and support.lower_bound == 0:
-        return float(support.upper_bound)
-    return None
-
-
 # -- counts --------------------------------------------------------------------------------------
 
 
-@eqx.filter_jit
 def _added_up(
-    likelihood: Likelihood,
-    mean: Float[Array, "N J"],
-    covariance: Float[Array, "N J J"],
-    level: Float[Array, " N"],
+    family: Likelihood,
+    mean: Float[np.ndarray, "N J"],
+    covariance: Float[np.ndarray, "N J J"],
+    levels: Float[np.ndarray, "L N"],
     nodes: int,
-) -> tuple[Float[Array, " N"], Bool[Array, " N"]]:
-    """Probabilities of 0, 1, 2, … summed until they reach the level.
+) -> tuple[Float[np.ndarray, "L N"], Bool[np.ndarray, " N"]]:
+    """Probabilities of 0, 1, 2, … summed until they reach the levels.
 
     A distribution function of counts is an incomplete gamma or beta function, a hundred times
     the price of a probability. Large counts are given up.
     """
-    most = _highest_count(likelihood)
+    most = family.support.highest
     assert most is not None
-    f, weights = _at_nodes(mean, covariance, nodes)
-    log_density = jax.vmap(jax.vmap(likelihood.log_density, (None, 0)), (None, 0))  # K N J → K N
+    found, error = np.full(levels.shape, np.nan), np.zeros(levels.shape)
+    left = np.nonzero(_is_small(family, mean, covariance, most))[0]
+    f, weights = _at_nodes(mean[left], covariance[left], nodes)
+    below = np.zeros((2, len(left)))
+    for first in range(0, int(min(most + 1, _limit(family))), _BLOCK):
+        counts = first + np.arange(_BLOCK, dtype=float)
+        chances = weights @ np.exp(family.log_density(counts[:, None, None], f[..., None]))
+        chances[counts > most] = 0.0
+        total = below + np.cumsum(chances, axis=0)  # counts, halves, rows
+        total[counts >= most] = 1.0
+        reached = total[:, None, 0] >= levels[:, left]  # counts, levels, rows
+        level, row = np.nonzero(reached[-1] & np.isnan(found[:, left]))
+        at = np.argmax(reached[:, level, row], axis=0)
+        found[level, left[row]] = counts[at]
+        error[level, left[row]] = np.abs(total[at, 0, row] - total[at, 1, row])
+        going = np.any(~reached[-1], axis=0)
+        if not going.any():
+            break
+        left, f, below = left[going], f[:, going], total[-1][:, going]
+    return found, np.all(_is_enough(error, levels), axis=0)
 
-    def add(so_far: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        first, below, found, error = so_far
-        counts = first + jnp.arange(_BLOCK, dtype=float)
-        chances = jnp.exp(jax.vmap(log_density, (0, None))(counts, f))  # C K N
-        chances = jnp.einsum("ckn,kh->cnh", chances, weights)
-        total = below + jnp.cumsum(jnp.where((counts <= most)[:, None, None], chances, 0.0), axis=0)
-        total = jnp.where((counts >= most)[:, None, None], 1.0, total)
-        reached = total[..., 0] >= level
-        at = jnp.argmax(reached, axis=0)
-        now = jnp.isnan(found) & jnp.any(reached, axis=0)
-        both = jnp.take_along_axis(total, at[None, :, None], axis=0)[0]
-        found = jnp.where(now, counts[at], found)
-        error = jnp.where(now, jnp.abs(both[:, 0] - both[:, 1]), error)
-        return first + _BLOCK, total[-1], found, error
 
-    def is_short(so_far: tuple[Array, Array, Array, Array]) -> Bool[Array, ""]:
-        return jnp.any(jnp.isnan(so_far[2])) & (so_far[0] < min(most + 1, _COUNTS))
+def _is_small(
+    family: Likelihood,
+    mean: Float[np.ndarray, "N J"],
+    covariance: Float[np.ndarray, "N J J"],
+    most: float,
+) -> Bool[np.ndarray, " N"]:
+    """Whether adding up counts is likely to end in time."""
+    if most < _limit(family):
+        return np.ones(len(mean), bool)
+    centre, variance = moments(family, mean, covariance)
+    return centre + 2 * np.sqrt(variance) < _limit(family)
 
-    rows = len(level)
-    blank = (jnp.zeros(()), jnp.zeros((rows, 2)), jnp.full(rows, jnp.nan), jnp.full(rows, jnp.inf))
-    _, _, found, error = jax.lax.while_loop(is_short, add, blank)
-    return found, _is_enough(error, level)
+
+def _limit(family: Likelihood) -> int:
+    return _FEW_COUNTS if _has(family, "waiting_shape") else _COUNTS
 
 
 # -- other values --------------------------------------------------------------------------------
 
 
-@eqx.filter_jit
+@np.errstate(invalid="ignore", over="ignore")
 def _root(
-    likelihood: Likelihood,
-    mean: Float[Array, "N J"],
-    covariance: Float[Array, "N J J"],
-    level: Float[Array, " N"],
+    family: Likelihood,
+    mean: Float[np.ndarray, "N J"],
+    covariance: Float[np.ndarray, "N J J"],
+    level: Float[np.ndarray, " N"],
     nodes: int,
-) -> tuple[Float[Array, " N"], Bool[Array, " N"]]:
+) -> tuple[Float[np.ndarray, " N"], Bool[np.ndarray, " N"]]:
     """For any family: Chandrupatla's method on the distribution function.
 
     It is seen through the normal quantile function, which makes most of them nearly straight.
     """
-    centre, reach = _bracket(likelihood, mean, covariance, level)
-    cdf = _cdf(likelihood, mean, covariance, nodes)
-    target = ndtri(level)
+    centre, reach = _bracket(family, mean, covariance, level)
+    cdf = _cdf(family, mean, covariance, nodes)
+    target = special.ndtri(level)
 
-    def evaluate(y: Float[Array, "*e N"]) -> tuple[Float[Array, "*e N"], Float[Array, "*e N"]]:
-        both = cdf(y)
-        both = jnp.where(jnp.isnan(both), (y > centre)[..., None], both)  # out of the support
-        height = ndtri(jnp.clip(both[..., 0], _TINY, _BELOW_ONE)) - target
-        return height, jnp.abs(both[..., 0] - both[..., 1])
+    def evaluate(rows: np.ndarray, y: Float[np.ndarray, " R"]) -> tuple[np.ndarray, np.ndarray]:
+        both = cdf(rows, y)
+        both = np.where(np.isnan(both), y > centre[rows], both)  # out of the support
+        height = special.ndtri(np.clip(both[0], _TINY, _BELOW_ONE)) - target[rows]
+        return height, np.abs(both[0] - both[1])
 
-    def widen(so_far: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        ends, _, tries = so_far
-        heights, _ = evaluate(ends)
-        short = heights * jnp.array([[1.0], [-1.0]]) >= jnp.array([[0.0], [1e-300]])
-        return jnp.where(short, centre + 2 * (ends - centre), ends), heights, tries + 1
-
-    def is_short(so_far: tuple[Array, Array, Array]) -> Bool[Array, ""]:
-        _, heights, tries = so_far
-        return jnp.any((heights[0] >= 0) | (heights[1] < 0)) & (tries < _DOUBLINGS)
-
-    ends = jnp.stack([centre - reach, centre + reach])
-    begin = (ends, jnp.stack([jnp.ones_like(centre), -jnp.ones_like(centre)]), jnp.asarray(0))
-    ends, heights, _ = jax.lax.while_loop(is_short, widen, begin)
-    narrow = 1e-3 if likelihood.support.is_discrete else None
-    high, error = chandrupatla(evaluate, ends, heights, narrow)
-    value = jnp.floor(high + 1e-6) if likelihood.support.is_discrete else high
+    ends, heights = _widened(evaluate, centre, reach)
+    is_discrete = family.support.is_discrete
+    narrow = _NARROW if is_discrete and not _has(family, "smooth_cdf") else None
+    value, error = chandrupatla(evaluate, ends, heights, narrow)
+    if is_discrete:
+        value = np.floor(value + 1e-6) if narrow else np.maximum(np.ceil(value - 1e-6), 0.0)
     return value, _is_enough(error, level)
 
 
+def _widened(
+    evaluate: Callable, centre: Float[np.ndarray, " N"], reach: Float[np.ndarray, " N"]
+) -> tuple[Float[np.ndarray, "2 N"], Float[np.ndarray, "2 N"]]:
+    """Brackets of the roots, and the heights at their ends: each end moves out until it is one."""
+    ends = np.stack([centre - reach, centre + reach])
+    heights = np.empty(ends.shape)
+    for end, is_short in ((0, np.greater_equal), (1, np.less)):
+        left = np.arange(len(centre))
+        for _ in range(_DOUBLINGS):
+            heights[end, left], _ = evaluate(left, ends[end, left])
+            left = left[is_short(heights[end, left], 0.0)]
+            if not len(left):
+                break
+            ends[end, left] = centre[left] + 2 * (ends[end, left] - centre[left])
+    return ends, heights
+
+
 def _bracket(
-    likelihood: Likelihood,
-    mean: Float[Array, "N J"],
-    covariance: Float[Array, "N J J"],
-    level: Float[Array, " N"],
-) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
-    """A centre and a distance by Cantelli's inequality, where there is a variance to go by."""
-    centre, variance = moments(likelihood, mean, covariance)
+    family: Likelihood,
+    mean: Float[np.ndarray, "N J"],
+    covariance: Float[np.ndarray, "N J J"],
+    level: Float[np.ndarray, " N"],
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    """A guess and how far to look, by a normal distribution of the same mean and variance.
+
+    By a log-normal one if values are positive. Nothing much where there are no such moments.
+    """
+    centre, variance = moments(family, mean, covariance)
     if centre.ndim > 1:  # of the classes' indicators
-        centre, variance = jnp.zeros((2, len(mean)))
-    finite = jnp.isfinite(centre + variance)  # not every family has both
-    reach = jnp.where(finite, jnp.sqrt(variance / jnp.minimum(level, 1 - level)), 0.0)
-    return jnp.where(finite, centre, 0.0), 1.0 + reach
+        return np.zeros(len(mean)), np.ones(len(mean))
+    z, deviation = special.ndtri(level), np.sqrt(variance)
+    if family.support.is_positive:
+        spread = np.sqrt(np.log1p(variance / centre**2))
+        centre = centre * np.exp(spread * (z - 0.5 * spread))
+        deviation = spread * centre
+    else:
+        centre = centre + z * deviation
+    finite = np.isfinite(centre + deviation) & (deviation > 0)
+    return np.where(finite, centre, 0.0), np.where(finite, _NEAR * deviation, 1.0)
 
 
 def _cdf(
-    likelihood: Likelihood,
-    mean: Float[Array, "N J"],
-    covariance: Float[Array, "N J J"],
+    family: Likelihood,
+    mean: Float[np.ndarray, "N J"],
+    covariance: Float[np.ndarray, "N J J"],
     nodes: int,
 ) -> Cdf:
     """P(Y ≤ y) of each row, by all nodes and by every other; the same twice if not by nodes."""
-    closed = type(likelihood).predictive_cdf is not Likelihood.predictive_cdf
-    if closed or likelihood.latents > 1:
+    closed = type(family).predictive_cdf is not Likelihood.predictive_cdf
+    if closed or family.latents > 1:
 
-        def direct(y: Float[Array, "*e N"]) -> Float[Array, "*e N 2"]:
-            of_rows = jnp.vectorize(likelihood.predictive_cdf, signature="(),(j),(j,j)->()")
-            below = of_rows(y, mean, covariance)
-            return jnp.stack([below, below], axis=-1)
+        def direct(rows: np.ndarray, y: Float[np.ndarray, " R"]) -> Float[np.ndarray, "2 R"]:
+            below = family.predictive_cdf(y, mean[rows], covariance[rows])
+            return np.stack([below, below])
 
         return direct
     f, weights = _at_nodes(mean, covariance, nodes)
+    given = family.smooth_cdf if _has(family, "smooth_cdf") else family.cdf
 
-    def averaged(y: Float[Array, "*e N"]) -> Float[Array, "*e N 2"]:
-        each = likelihood.cdf(*_broadcast(y[..., None, :], f))  # e K N
-        return jnp.einsum("...kn,kh->...nh", each, weights)
+    def averaged(rows: np.ndarray, y: Float[np.ndarray, " R"]) -> Float[np.ndarray, "2 R"]:
+        return weights @ given(y, f[:, rows, None])
 
-    return averaged
+    if not _has(family, "waiting_shape"):
+        return averaged
+    return _waiting(family, averaged, mean, covariance, nodes)
 
 
-def _broadcast(
-    y: Float[Array, "*e 1 N"], f: Float[Array, "K N J"]
-) -> tuple[Float[Array, "*e K N"], Float[Array, "*e K N J"]]:
-    shape = (*y.shape[:-2], *f.shape[:-1])
-    return jnp.broadcast_to(y, shape), jnp.broadcast_to(f, (*shape, f.shape[-1]))
+def _waiting(
+    family: Likelihood,
+    averaged: Cdf,
+    mean: Float[np.ndarray, "N J"],
+    covariance: Float[np.ndarray, "N J J"],
+    nodes: int,
+) -> Cdf:
+    """P(Y ≤ y) of counts, as the probability that one event more comes too late.
+
+    With G its waiting time at rate one, that is P(G > exp f) = E[Φ((log G − m)/s)]. Nodes for log G
+    are few where it is narrower than q(f), which is where nodes for f are many.
+    """
+    centre, deviation = mean[:, 0], np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
+
+    def mixed(rows: np.ndarray, y: Float[np.ndarray, " R"]) -> Float[np.ndarray, "2 R"]:
+        shape = family.waiting_shape(y)
+        narrow = (shape > _MANY_COUNTS) & (shape * deviation[rows] ** 2 > 0.5)
+        result = np.empty((2, len(rows)))
+        result[:, ~narrow] = averaged(rows[~narrow], y[~narrow])
+        log_times, weights = _log_times(shape[narrow], nodes)
+        z = (log_times - centre[rows[narrow]]) / deviation[rows[narrow]]
+        result[:, narrow] = np.einsum("hkr,kr->hr", weights, special.ndtr(z))
+        return result
+
+    return mixed
+
+
+def _log_times(
+    shape: Float[np.ndarray, " R"], nodes: int
+) -> tuple[Float[np.ndarray, "K R"], Float[np.ndarray, "2 K R"]]:
+    """Nodes for the logarithms of gamma variates, with the weights of all and of every other."""
+    moves = even_nodes(nodes)[0][:, None] / np.sqrt(shape)
+    weights = np.exp(-shape * (np.expm1(moves) - moves))
+    halves = np.stack([weights, weights])
+    halves[1, 1::2] = 0.0
+    return np.log(shape) + moves, halves / np.sum(halves, axis=1, keepdims=True)
+
+
+def _has(family: Likelihood, method: str) -> bool:
+    """Whether a family has a method that others have not."""
+    return getattr(type(family), method) is not getattr(Likelihood, method)
 
 
 def _at_nodes(
-    mean: Float[Array, "N J"], covariance: Float[Array, "N J J"], nodes: int
-) -> tuple[Float[Array, "K N J"], Float[np.ndarray, "K 2"]]:
+    mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"], nodes: int
+) -> tuple[Float[np.ndarray, "K N"], Float[np.ndarray, "2 K"]]:
     """f at evenly spaced nodes, with the weights of all nodes and of every other."""
     points, weights = even_nodes(nodes)
-    f = mean + jnp.sqrt(jnp.maximum(covariance[:, 0], 0.0)) * points[:, None]
-    return f, np.stack([weights, even_nodes(nodes, thinned=True)[1]], axis=-1)
+    deviation = np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
+    return mean[:, 0] + deviation * points[:, None], weights
 
 
-def _is_enough(error: Float[Array, " N"], level: Float[Array, " N"]) -> Bool[Array, " N"]:
-    return error <= _AGREE * jnp.minimum(level, 1 - level)
-
-
-@eqx.filter_jit
-def moments(
-    likelihood: Likelihood, mean: Float[Array, "N J"], covariance: Float[Array, "N J J"]
-) -> tuple[Array, Array]:
-    """Total mean and variance: E[E[y|f]], E[Var[y|f]] + Var[E[y|f]]."""
-    f, weights = spread(mean, covariance)
-    means, variances = likelihood.moments(f)
-    total = jnp.tensordot(weights, means, 1)
-    between = jnp.tensordot(weights, (means - total) ** 2, 1)
-    return total, between + jnp.tensordot(weights, variances, 1)
+def _is_enough(
+    error: Float[np.ndarray, "*l N"], level: Float[np.ndarray, "*l N"]
+) -> Bool[np.ndarray, "*l N"]:
+    return error <= _AGREE * np.minimum(level, 1 - level)

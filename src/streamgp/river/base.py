@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from river import base, stats
-from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning, build
 from streamgp.errors import DataError, problem
 from streamgp.gp import ContinualGP
+from streamgp.kernels import Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.online.forgetting import Forgetting
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from river import base
-from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning
+from streamgp.kernels import Kernel
 from streamgp.likelihoods import Bernoulli
 from streamgp.online.forgetting import Forgetting
 from streamgp.river.base import Estimator, Sample

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 from river import base, proba
-from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning
+from streamgp.kernels import Kernel
 from streamgp.likelihoods import Gaussian, Likelihood
 from streamgp.online.forgetting import Forgetting
 from streamgp.river.base import Estimator, Sample

@@ -7,10 +7,10 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning, build
 from streamgp.gp import ContinualGP
+from streamgp.kernels import Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.online.forgetting import Forgetting
 

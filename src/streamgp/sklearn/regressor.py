@@ -8,13 +8,12 @@ from jaxtyping import Float
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_consistent_length, validate_data
-from tinygp.kernels import Kernel
 
 from streamgp.adapters import Learning
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.gp import ContinualGP
+from streamgp.kernels import Kernel
 from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, StudentT
-from streamgp.numerics.precision import double_precision
 from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
 from streamgp.prediction.predictor import predict_joint
@@ -159,7 +158,6 @@ def _parts(model: ContinualGP, x: np.ndarray, y: np.ndarray) -> dict[str, tuple]
     return {name: (x[~np.isnan(column)], column[~np.isnan(column)]) for name, column in columns}
 
 
-@double_precision
 def _covariance(
     model: ContinualGP, x: np.ndarray, channel: int, prediction: Prediction
 ) -> Float[np.ndarray, "N N"]:

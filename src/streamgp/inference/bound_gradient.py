@@ -1,0 +1,190 @@
+"""The reverse pass: derivatives of the bound by every hyperparameter, in closed form.
+
+Forward, for every block (docs/method.md has the derivation):
+
+    V = L⁻¹K(Z, x),  A = w∘V,  λ = Cᵀλ₀ + Aᵀb,  Λ = CᵀΛ₀C + AᵀPA,  Σ = (I + Λ)⁻¹,  m = Σλ,
+    bound = Σ E[log p] + evidence(λ, Λ) − bᵀAm + ½ mᵀAᵀPAm + ½ tr(P AΣAᵀ),
+
+where q(f) has mean offset + Am and covariance AΣAᵀ + slack. A bar over a name is the derivative of
+the bound by it; the code calls it `by_name`.
+"""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Batch
+from streamgp.inference.e_step import Fit, Setting
+from streamgp.inference.prior import Factors, Prior
+from streamgp.inference.sites import RunBlocks, Site, as_blocks, inner, outer, times
+from streamgp.model.mixing import Projection
+from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.numerics.linalg import solve_lower
+
+
+class ByRows(NamedTuple):
+    """Derivatives of Σ E[log p(y|f)]: by the mean and covariance of f, and by parameters."""
+
+    value: float
+    by_mean: Float[np.ndarray, " R"]
+    by_covariance: RunBlocks
+    by_likelihood: dict[int, dict[str, Any]]  # by channel, then by field
+
+
+class ByBlock(NamedTuple):
+    """Derivatives by what a block of v is conditioned on."""
+
+    linear: Float[np.ndarray, " S"]  # by λ
+    precision: Float[np.ndarray, "S S"]  # by Λ
+    design: Float[np.ndarray, "R S"]  # by A
+    row_linear: Float[np.ndarray, " R"]  # by b
+    row_precision: RunBlocks  # by P, without the part that all blocks share
+
+
+def expected_adjoint(
+    model: MultiTaskGP,
+    batch: Batch,
+    mean: Float[np.ndarray, " R"],
+    covariance: RunBlocks,
+    *,
+    parameters: bool = True,
+) -> ByRows:
+    """Σ E_q[log p(y|f)] and its derivatives; by likelihood parameters if asked for."""
+    value, by_mean = 0.0, np.empty(batch.flat_size)
+    by_covariance = tuple(np.empty_like(c) for c in covariance)
+    by_likelihood = {}
+    rows = of_groups(model, batch, mean, covariance)
+    places = of_groups(model, batch, mean, by_covariance)
+    for (group, likelihood, m, c), (_, _, _, place) in zip(rows, places, strict=True):
+        expected = likelihood.expected(group.y, m, c)
+        value += float(np.sum(expected.value))
+        by_mean[group.flat] = expected.by_mean.ravel()
+        place[:] = expected.by_covariance
+        if parameters:
+            gradient = likelihood.expected_parameter_gradient(group.y, m, c)
+            by_likelihood[group.channel] = gradient
+    return ByRows(value, by_mean, by_covariance, by_likelihood)
+
+
+def block_adjoint(setting: Setting, fit: Fit, by_rows: ByRows, block: int) -> ByBlock:
+    """Derivatives by λ, Λ, A, b and P of one block."""
+    batch, design = setting.batch, setting.features.design[block]
+    b, precision = fit.rows.linear[:, block], fit.rows.precision
+    mean, covariance = fit.posterior.mean[block], fit.posterior.covariance[block]
+    block_mean = fit.marginals.block_means[:, block]
+    by_block_mean = by_rows.by_mean - b + times(batch, precision, block_mean)
+    by_explained = tuple(e + 0.5 * p for e, p in zip(by_rows.by_covariance, precision, strict=True))
+    spread = design @ covariance  # AΣ
+    weighted = times(batch, by_explained, spread)
+    pulled = covariance @ (design.T @ by_block_mean)
+    by_linear = mean + pulled
+    crossed = np.outer(pulled, mean)
+    by_precision = -0.5 * (np.outer(mean, mean) + covariance + crossed + crossed.T)
+    by_precision -= spread.T @ weighted
+    through = design @ by_precision
+    by_design = 2 * (times(batch, precision, through) + weighted)
+    by_design += np.outer(b, by_linear)
+    by_design += np.outer(by_block_mean, mean)
+    return ByBlock(
+        by_linear,
+        by_precision,
+        by_design,
+        design @ by_linear - block_mean,
+        tuple(
+            t + 0.5 * o
+            for t, o in zip(
+                inner(batch, through, design), outer(batch, block_mean, block_mean), strict=True
+            )
+        ),
+    )
+
+
+def carried_adjoint(
+    site: Site, maps: Factors, by_blocks: list[ByBlock]
+) -> list[Float[np.ndarray, "M M"]]:
+    """Derivatives by C of each latent function, where carried = (Cᵀλ₀, CᵀΛ₀C)."""
+    blocks = as_blocks(maps, len(site.linear))
+    found = [
+        2 * (precision @ (c @ by.precision)) + np.outer(linear, by.linear)
+        for precision, linear, c, by in zip(
+            site.precision, site.linear, blocks, by_blocks, strict=True
+        )
+    ]
+    if len(found) == len(maps):
+        return found
+    ends = np.cumsum([0, *map(len, maps)])
+    return [found[0][a:b, a:b] for a, b in itertools.pairwise(ends)]
+
+
+def kernel_gradient(
+    prior: Prior,
+    x: Float[np.ndarray, "N P"],
+    cross: tuple[Float[np.ndarray, "_ N"], ...],
+    projection: Projection,
+    by_projection: Projection,
+    by_chols: list[Float[np.ndarray, "M M"]] | None = None,
+) -> list[dict[str, Any]]:
+    """Derivatives by the parameters of each latent function's kernel.
+
+    Args:
+        prior: The factors.
+        x: The rows' inputs.
+        cross: K(Z, x).
+        projection: V, and the variance left open.
+        by_projection: The derivatives by both.
+        by_chols: Derivatives by L that do not come through V, if there are any.
+    """
+    found, centred = [], x - prior.origin
+    for q, kernel in enumerate(prior.kernels):
+        by_gram, by_cross, by_diagonal = gram_adjoints(
+            prior, q, projection, by_projection, None if by_chols is None else by_chols[q]
+        )
+        z = prior.points[q] - prior.origin
+        gradient = kernel.pullback(z, z, by_gram, prior.grams[q])
+        gradient = summed(gradient, kernel.pullback(z, centred, by_cross, cross[q]))
+        found.append(summed(gradient, kernel.diagonal_pullback(centred, by_diagonal)))
+    return found
+
+
+def gram_adjoints(
+    prior: Prior,
+    q: int,
+    projection: Projection,
+    by_projection: Projection,
+    by_chol: Float[np.ndarray, "M M"] | None = None,
+) -> tuple[Float[np.ndarray, "M M"], Float[np.ndarray, "M N"], Float[np.ndarray, " N"]]:
+    """Derivatives by K(Z, Z), K(Z, x) and k(x, x) of latent function q.
+
+    V = L⁻¹K(Z, x) and open = max(k(x, x) − ΣV², 0).
+    """
+    values, left = projection.values[q], projection.open[q]
+    by_open = np.where(left > 0, by_projection.open[q], 0.0)
+    by_values = by_projection.values[q] - 2 * values * by_open
+    by_cross = solve_lower(prior.chols[q], by_values, transpose=True)
+    total = -np.tril(by_cross @ values.T)
+    if by_chol is not None:
+        total += np.tril(by_chol)
+    return prior.gram_adjoint(q, total), by_cross, by_open
+
+
+def by_kernels(model: MultiTaskGP, by_latents: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Derivatives by each kernel: those of the latent functions that share it, added."""
+    sums: list[dict[str, Any]] = [{} for _ in model.kernels]
+    for k, gradient in zip(model.kernel_index, by_latents, strict=True):
+        sums[k] = summed(sums[k], gradient)
+    return tuple(sums)
+
+
+def summed(a: Any, b: Any) -> Any:
+    """Two nested gradients added up; what one leaves out is zero."""
+    if a is None or (isinstance(a, dict) and not a):
+        return b
+    if b is None or (isinstance(b, dict) and not b):
+        return a
+    if isinstance(a, dict):
+        return {name: summed(a.get(name), b.get(name)) for name in {**a, **b}}
+    if isinstance(a, tuple):
+        return tuple(map(summed, a, b))
+    return a + b

@@ -1,0 +1,69 @@
+"""What a batch says of the kernels, for later: its expected log-density under other kernels.
+
+q(u) stays as it was. Whitened by another prior, u = L_learned·v is L⁻¹·L_learned·v, so rows see v
+through A·(L⁻¹L_learned).
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.inference.bound_gradient import by_kernels, expected_adjoint, kernel_gradient
+from streamgp.inference.e_step import Setting
+from streamgp.inference.memory import Memory, expand, with_right_sign
+from streamgp.inference.posterior import Posterior, add
+from streamgp.inference.prior import Prior
+from streamgp.inference.sites import inner, times
+from streamgp.model.mixing import Mixed, join_blocks, split_blocks
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.numerics.linalg import solve_lower
+from streamgp.parameters import free_gradient, free_vector, replaced, unwrap, with_free
+
+
+def expand_kernels(
+    wrapped: MultiTaskGP, setting: Setting, prior: Prior, mixed: Mixed, posterior: Posterior
+) -> Memory:
+    """The expansion of a batch's expected log-density in the kernels' parameters."""
+
+    def gradient(theta: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
+        kernels = with_free(wrapped.kernels, theta)
+        return _gradient(kernels, setting, prior, mixed, posterior)
+
+    here, hessian = expand(gradient, free_vector(wrapped.kernels))
+    return Memory(here, with_right_sign(hessian))
+
+
+def _gradient(
+    wrapped_kernels: tuple, setting: Setting, prior: Prior, mixed: Mixed, posterior: Posterior
+) -> Float[np.ndarray, " T"]:
+    """The derivative of Σ E_q[log p(y|f)] by the kernels' free parameters, q(u) fixed."""
+    model, batch = replaced(setting.model, kernels=unwrap(wrapped_kernels)), setting.batch
+    other = Prior.of(model, prior.points)
+    cross = other.cross(batch.x)
+    projection = other.project(batch.x, cross)
+    features = mixed.features(projection)
+    maps = tuple(map(solve_lower, other.chols, prior.chols))  # L⁻¹·L_learned
+    sizes = prior.sizes
+    designs = split_blocks(features.design, sizes)
+    seen = join_blocks(
+        [a @ c for a, c in zip(designs, maps, strict=True)], factorised=mixed.factorised
+    )
+    mean, covariance = features.offset, features.slack
+    spreads = []
+    for design, centre, spread in zip(seen, posterior.mean, posterior.covariance, strict=True):
+        mean = mean + design @ centre
+        spreads.append(design @ spread)
+        covariance = add(covariance, inner(batch, spreads[-1], design))
+    by_rows = expected_adjoint(model, batch, mean, covariance, parameters=False)
+    by_seen = tuple(
+        np.outer(by_rows.by_mean, centre) + 2 * times(batch, by_rows.by_covariance, spread)
+        for centre, spread in zip(posterior.mean, spreads, strict=True)
+    )
+    by_designs, by_chols = [], []
+    for q, (a, c, by) in enumerate(zip(designs, maps, split_blocks(by_seen, sizes), strict=True)):
+        by_designs.append(by @ c.T)
+        by_map = solve_lower(other.chols[q], a.T @ by, transpose=True)
+        by_chols.append(-np.tril(by_map @ c.T))
+    by_design = join_blocks(by_designs, factorised=mixed.factorised)
+    by_projection, _ = mixed.adjoint(projection, by_design, by_rows.by_covariance)
+    by_latents = kernel_gradient(other, batch.x, cross, projection, by_projection, by_chols)
+    return free_gradient(wrapped_kernels, by_kernels(model, by_latents))

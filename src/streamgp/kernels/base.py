@@ -1,0 +1,160 @@
+"""What a kernel is."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.errors import ConfigurationError, problem
+from streamgp.kernels.differences import by_inputs, by_parameters, is_number
+from streamgp.parameters import Module, Parameter, Positive, Real, fields_of, replaced
+
+# Mirrors the fields of a kernel; see `streamgp.parameters.free_gradient`.
+Gradient = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kernel(Module, ABC):
+    """A covariance function.
+
+    A kernel of your own is a frozen dataclass that derives from this class and has `matrix` and
+    `diagonal`. Its fields that hold floating-point numbers are trained, positive ones in log space.
+    Derivatives are taken by differences unless the kernel has methods for them.
+
+    >>> import dataclasses
+    >>> import numpy as np
+    >>> @dataclasses.dataclass(frozen=True, eq=False)
+    ... class Cosine(Kernel):
+    ...     period: float
+    ...     def matrix(self, x1, x2):
+    ...         return np.cos(2 * np.pi * (x1 - x2.T) / self.period)
+    ...     def diagonal(self, x):
+    ...         return np.ones(len(x))
+    >>> Cosine(2.0).matrix(np.array([[0.0], [1.0]]), np.array([[0.0]]))
+    array([[ 1.],
+           [-1.]])
+    """
+
+    @abstractmethod
+    def matrix(
+        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
+    ) -> Float[np.ndarray, "N M"]:
+        """k(x1_i, x2_j). Give the same array twice for K(Z, Z): that is faster and symmetric."""
+
+    @abstractmethod
+    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+        """k(x_i, x_i)."""
+
+    def pullback(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Float[np.ndarray, "N M"],
+        matrix: Float[np.ndarray, "N M"] | None = None,
+    ) -> Gradient:
+        """Σ_ij weights_ij ∂k(x1_i, x2_j)/∂parameter for every parameter, by field.
+
+        Args:
+            x1: The first inputs.
+            x2: The second inputs.
+            weights: The derivative of some number by each entry of the matrix.
+            matrix: What `matrix(x1, x2)` gave, to save time.
+
+        Returns:
+            A dictionary by field, nested where kernels are. What is left out is zero.
+        """
+        return by_parameters(self, lambda kernel: np.vdot(weights, kernel.matrix(x1, x2)))
+
+    def diagonal_pullback(
+        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
+    ) -> Gradient:
+        """Σ_i weights_i ∂k(x_i, x_i)/∂parameter for every parameter, by field."""
+        return by_parameters(self, lambda kernel: np.vdot(weights, kernel.diagonal(x)))
+
+    def input_gradient(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Float[np.ndarray, "N M"],
+        matrix: Float[np.ndarray, "N M"] | None = None,
+    ) -> Float[np.ndarray, "N P"]:
+        """Σ_j weights_ij ∂k(x1_i, x2_j)/∂x1_i, with x2 held even if it is the same array."""
+        return by_inputs(self.matrix, x1, x2, weights)
+
+    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+        """This kernel made ready to learn, for inputs of that spread and data of that variance."""
+        _check_fields(self)
+        changes = {name: _started(value, spread, variance) for name, value in fields_of(self)}
+        return replaced(self, **changes)
+
+    def resolved(self, names: Sequence[str]) -> Self:
+        """This kernel with column numbers where `on` was given names, for columns so named."""
+        changes = {name: _resolved(value, names) for name, value in fields_of(self)}
+        return replaced(self, **changes)
+
+    def on(self, columns: int | str | Sequence[int | str]) -> "Kernel":
+        """This kernel as one of some of the input columns only, by number or by name."""
+        from streamgp.kernels.composite import OnColumns
+
+        return OnColumns(self, columns)
+
+    def __add__(self, other: Any) -> "Kernel":
+        from streamgp.kernels.composite import added
+
+        return added(self, other)
+
+    def __radd__(self, other: Any) -> "Kernel":
+        from streamgp.kernels.composite import added
+
+        is_start_of_sum = isinstance(other, int) and other == 0  # what the built-in `sum` adds to
+        return self if is_start_of_sum else added(other, self)
+
+    def __mul__(self, other: Any) -> "Kernel":
+        from streamgp.kernels.composite import multiplied
+
+        return multiplied(self, other)
+
+    def __rmul__(self, other: Any) -> "Kernel":
+        from streamgp.kernels.composite import multiplied
+
+        return multiplied(other, self)
+
+    # NumPy's numbers would otherwise try to multiply the kernel as an array of objects.
+    __array_ufunc__ = None
+
+
+def trainable(value: Any) -> Parameter:
+    """A number as a parameter: in log space if it is positive. Anything else as it is."""
+    if not is_number(value):
+        return value
+    return Positive(value) if np.all(np.asarray(value) > 0) else Real(value, spread=10.0)
+
+
+def _started(value: Any, spread: np.ndarray, variance: Parameter) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_started(part, spread, variance) for part in value)
+    if isinstance(value, Kernel):
+        return value.started(spread, variance)
+    return trainable(value)
+
+
+def _resolved(value: Any, names: Sequence[str]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_resolved(part, names) for part in value)
+    return value.resolved(names) if isinstance(value, Kernel) else value
+
+
+def _check_fields(kernel: Kernel) -> None:
+    """A kernel that is no dataclass would silently learn nothing."""
+    hidden = vars(kernel).keys() - {name for name, _ in fields_of(kernel)}
+    if any(is_number(getattr(kernel, name)) for name in hidden):
+        raise ConfigurationError(
+            problem(
+                f"the parameters of {type(kernel).__name__} as fields of a dataclass",
+                f"other attributes: {', '.join(sorted(hidden))}",
+                "Decorate the class with @dataclasses.dataclass(frozen=True, eq=False).",
+            )
+        )

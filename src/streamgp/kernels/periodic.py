@@ -1,0 +1,118 @@
+"""The periodic kernel."""
+
+import dataclasses
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.kernels.base import Gradient
+from streamgp.kernels.distances import squared_distances
+from streamgp.kernels.scaled import ScaledKernel, shaped_like
+from streamgp.kernels.stationary import squared_exponential
+from streamgp.parameters import Parameter, positive, replaced
+from streamgp.registry import storable
+
+
+class _Circle(NamedTuple):
+    """Inputs on a circle of radius 1 / lengthscale per column."""
+
+    angle: Float[np.ndarray, "N P"]
+    cosine: Float[np.ndarray, "N P"]
+    sine: Float[np.ndarray, "N P"]
+
+    @property
+    def points(self) -> Float[np.ndarray, "N 2*P"]:
+        return np.concatenate([self.cosine, self.sine], axis=1)
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Periodic(ScaledKernel):
+    """Functions that repeat with `period`, in each input; the lengthscale is relative to it.
+
+    An RBF on the circle (cos, sin): a valid covariance in any number of inputs. Lengthscale and
+    period may each be one number or one per input column.
+    """
+
+    per_column: ClassVar[tuple[str, ...]] = ("lengthscale", "period")
+
+    period: Parameter = 1.0
+
+    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+        relative = replaced(self, lengthscale=positive(self.lengthscale, 1.0))
+        return ScaledKernel.started(relative, spread, variance)
+
+    def matrix(
+        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
+    ) -> Float[np.ndarray, "N M"]:
+        a = self._circle(x1).points
+        b = a if x2 is x1 else self._circle(x2).points
+        return squared_exponential(squared_distances(a, b), self.variance)
+
+    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+        return np.full(len(x), self.variance, float)
+
+    def pullback(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Float[np.ndarray, "N M"],
+        matrix: Float[np.ndarray, "N M"] | None = None,
+    ) -> Gradient:
+        matrix = self.matrix(x1, x2) if matrix is None else matrix
+        a, b = self._circles(x1, x2)
+        weighted = weights * matrix
+        total = np.add.reduce(weighted, axis=None)
+        by_column, by_turn = _pair_sums(a, b, weighted)
+        by_column += total / np.square(self.lengthscale)
+        return {
+            "lengthscale": shaped_like(by_column * (2.0 / self.lengthscale), self.lengthscale),
+            "variance": total / self.variance,
+            "period": shaped_like(by_turn / self.period, self.period),
+        }
+
+    def diagonal_pullback(
+        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
+    ) -> Gradient:
+        return {"variance": np.add.reduce(weights)}
+
+    def input_gradient(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Float[np.ndarray, "N M"],
+        matrix: Float[np.ndarray, "N M"] | None = None,
+    ) -> Float[np.ndarray, "N P"]:
+        weighted = weights * (self.matrix(x1, x2) if matrix is None else matrix)
+        a, b = self._circles(x1, x2)
+        by_angle = a.cosine * (weighted @ b.sine) - a.sine * (weighted @ b.cosine)
+        return by_angle * (2.0 * np.pi / self.period)
+
+    def _circle(self, x: Float[np.ndarray, "N P"]) -> _Circle:
+        angle = x * (2.0 * np.pi / self.period)
+        return _Circle(angle, np.cos(angle) / self.lengthscale, np.sin(angle) / self.lengthscale)
+
+    def _circles(self, x1: np.ndarray, x2: np.ndarray) -> tuple[_Circle, _Circle]:
+        """Both from the mean of the second: small angles keep the digits of their differences."""
+        origin = np.add.reduce(x2, axis=0) / max(len(x2), 1)
+        return self._circle(x1 - origin), self._circle(x2 - origin)
+
+
+def _pair_sums(
+    a: _Circle, b: _Circle, weights: Float[np.ndarray, "N M"]
+) -> tuple[Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
+    """−Σ_ij weights_ij cos(δ_ij) / lengthscale² and Σ_ij weights_ij δ_ij sin(δ_ij) / lengthscale².
+
+    δ_ij is the angle between two inputs, and there is one sum per column. The first is the change
+    with the radius but for a constant, the second that as the circles turn. With the functions of
+    a difference expanded, no array of N·M·P numbers is needed.
+    """
+    width = a.angle.shape[1]
+    right = np.concatenate([b.cosine, b.sine, b.angle * b.cosine, b.angle * b.sine], axis=1)
+    sums = (weights @ right).reshape(len(weights), 4, width)
+    cosine, sine, turned_cosine, turned_sine = sums[:, 0], sums[:, 1], sums[:, 2], sums[:, 3]
+    radial = a.cosine * cosine + a.sine * sine
+    turning = a.sine * (a.angle * cosine - turned_cosine)
+    turning -= a.cosine * (a.angle * sine - turned_sine)
+    return -np.add.reduce(radial, axis=0), np.add.reduce(turning, axis=0)

@@ -1,0 +1,116 @@
+"""Kernels with a lengthscale and a variance, and how these start."""
+
+import dataclasses
+from typing import ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.errors import ConfigurationError, problem
+from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.blocks import mirror
+from streamgp.parameters import Node, Parameter, Positive, fields_of, positive, replaced
+from streamgp.registry import storable
+
+# Lengthscales start well below the spread of the inputs: from there the bound leads to longer ones,
+# whereas from a long start fast changes look like noise and stay so.
+_SHORT_START = 0.25
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ScaledKernel(Kernel):
+    """variance · shape(x / lengthscale, x' / lengthscale).
+
+    Args:
+        lengthscale: One number, or one per input column (ARD). If left out, one per column that
+            starts from the spread of the inputs.
+        variance: If left out, it starts from the variance of the data.
+    """
+
+    # Parameters that may have one number per input column.
+    per_column: ClassVar[tuple[str, ...]] = ("lengthscale",)
+
+    lengthscale: Parameter = None
+    variance: Parameter = None
+
+    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+        usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
+        short = Positive(_SHORT_START * usual, centre=usual)
+        defaults = {"lengthscale": short, "variance": variance}
+        filled = {name: positive(value, defaults.get(name)) for name, value in fields_of(self)}
+        for name, node in filled.items():
+            _check_shape(name, node, len(spread) if name in self.per_column else 1)
+        return replaced(self, **filled)
+
+    def _coordinates(self, x1: np.ndarray, x2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both inputs in lengthscales; one array twice stays one array twice."""
+        a = x1 / self.lengthscale
+        return a, a if x2 is x1 else x2 / self.lengthscale
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Linear(ScaledKernel):
+    """Straight lines through the centre of the first batch."""
+
+    def matrix(
+        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
+    ) -> Float[np.ndarray, "N M"]:
+        a, b = self._coordinates(x1, x2)
+        product = (self.variance * a) @ b.T
+        if b is a:
+            mirror(product)
+        return product
+
+    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+        a = x / self.lengthscale
+        return self.variance * np.einsum("ip,ip->i", a, a)
+
+    def pullback(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Float[np.ndarray, "N M"],
+        matrix: Float[np.ndarray, "N M"] | None = None,
+    ) -> Gradient:
+        a, b = self._coordinates(x1, x2)
+        return self._gradient(np.einsum("ip,ip->p", a, weights @ b))
+
+    def diagonal_pullback(
+        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
+    ) -> Gradient:
+        return self._gradient(weights @ np.square(x / self.lengthscale))
+
+    def input_gradient(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Float[np.ndarray, "N M"],
+        matrix: Float[np.ndarray, "N M"] | None = None,
+    ) -> Float[np.ndarray, "N P"]:
+        return weights @ x2 * (self.variance / np.square(self.lengthscale))
+
+    def _gradient(self, by_column: Float[np.ndarray, " P"]) -> Gradient:
+        """From the sum of the unit kernel over all pairs, split by input column."""
+        by_lengthscale = by_column * (-2.0 * self.variance / self.lengthscale)
+        return {
+            "lengthscale": shaped_like(by_lengthscale, self.lengthscale),
+            "variance": by_column.sum(),
+        }
+
+
+def _check_shape(name: str, node: Node, most: int) -> None:
+    shape = np.shape(node.value)
+    if shape not in ((), (1,), (most,)):
+        expected = f"one number for {name}" + (f", or {most}" if most > 1 else "")
+        raise ConfigurationError(
+            problem(
+                expected, f"an array of shape {shape}", "There is at most one per input column."
+            )
+        )
+
+
+def shaped_like(by_column: Float[np.ndarray, " P"], parameter: Parameter) -> np.ndarray:
+    """Derivatives by a parameter of each column as those by one that columns may share."""
+    shape = np.shape(parameter)
+    return by_column if shape == by_column.shape else by_column.sum().reshape(shape)

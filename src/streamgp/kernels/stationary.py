@@ -1,0 +1,287 @@
+"""Kernels of the distance between two inputs.
+
+Each is variance · φ(s) for the squared distance s in lengthscales. Derivatives by lengthscales and
+by inputs all follow from variance · φ'(s), here called the slope. It is written with the value of
+the kernel where that saves an exponential.
+"""
+
+import dataclasses
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.kernels.base import Gradient
+from streamgp.kernels.blocks import row_blocks
+from streamgp.kernels.distances import (
+    distances,
+    first_moments,
+    second_moments,
+    squared_distances,
+)
+from streamgp.kernels.scaled import ScaledKernel, shaped_like
+from streamgp.parameters import Parameter
+from streamgp.registry import storable
+
+_SQRT3 = float(np.sqrt(3.0))
+_SQRT5 = float(np.sqrt(5.0))
+
+Matrix = Float[np.ndarray, "N M"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stationary(ScaledKernel):
+    """A kernel whose matrix and slope are functions of `measure`: the distance or its square."""
+
+    # The slope is this number times what `weighted_slope` gives for unit weights.
+    slope_scale: ClassVar[float]
+    # Whether the slope grows without bound where two inputs meet. `measure` is then the distance.
+    is_steep: ClassVar[bool] = False
+
+    @abstractmethod
+    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+        """The distance, or its square, between inputs in lengthscales."""
+
+    @abstractmethod
+    def values(self, measure: Matrix) -> Matrix:
+        """The kernel, written over what it is given."""
+
+    @abstractmethod
+    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
+        """The weights times the kernel's derivative by the squared distance, as a new array."""
+
+    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+        return self.values(self.measure(*self._coordinates(x1, x2)))
+
+    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+        return np.full(len(x), self.variance, float)
+
+    def pullback(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Matrix,
+        matrix: Matrix | None = None,
+    ) -> Gradient:
+        a, b = self._coordinates(x1, x2)
+        blocks = [
+            self._block_pullback(a[rows], b, weights[rows], _rows_of(matrix, rows))
+            for rows in row_blocks(len(a), len(b))
+        ]
+        total = {name: sum(part[name] for part in blocks) for name in blocks[0]}
+        by_column = total["lengthscale"] * (-2.0 * self.slope_scale / self.lengthscale)
+        return total | {
+            "lengthscale": shaped_like(by_column, self.lengthscale),
+            "variance": total["variance"] / self.variance,
+        }
+
+    def diagonal_pullback(
+        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
+    ) -> Gradient:
+        return {"variance": np.add.reduce(weights)}
+
+    def input_gradient(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Matrix,
+        matrix: Matrix | None = None,
+    ) -> Float[np.ndarray, "N P"]:
+        a, b = self._coordinates(x1, x2)
+        gradient = np.empty(a.shape)
+        for rows in row_blocks(len(a), len(b)):
+            measure, values = self._evaluated(a[rows], b, _rows_of(matrix, rows))
+            slope = self.weighted_slope(weights[rows], measure, values)
+            gradient[rows] = first_moments(a[rows], b, slope, measure if self.is_steep else None)
+        gradient *= 2.0 * self.slope_scale / self.lengthscale
+        return gradient
+
+    def _block_pullback(
+        self, a: np.ndarray, b: np.ndarray, weights: Matrix, matrix: Matrix | None
+    ) -> Gradient:
+        """Sums over the pairs of a block, still without the factors that all pairs share."""
+        measure, matrix = self._evaluated(a, b, matrix)
+        slope = self.weighted_slope(weights, measure, matrix)
+        return {
+            "lengthscale": second_moments(a, b, slope, measure if self.is_steep else None),
+            "variance": np.vdot(weights, matrix),
+            **self._further_gradients(weights, measure, matrix),
+        }
+
+    def _evaluated(
+        self, a: np.ndarray, b: np.ndarray, matrix: Matrix | None
+    ) -> tuple[Matrix, Matrix]:
+        """Measure and matrix, which may be known."""
+        measure = self.measure(a, b)
+        return measure, self.values(measure.copy()) if matrix is None else matrix
+
+    def _further_gradients(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Gradient:
+        """Derivatives by parameters other than the two that all have."""
+        return {}
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class RBF(Stationary):
+    """The squared exponential: infinitely smooth functions."""
+
+    slope_scale: ClassVar[float] = -0.5
+
+    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+        return squared_distances(a, b)
+
+    def values(self, measure: Matrix) -> Matrix:
+        return squared_exponential(measure, self.variance)
+
+    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
+        return weights * matrix
+
+    def _evaluated(
+        self, a: np.ndarray, b: np.ndarray, matrix: Matrix | None
+    ) -> tuple[Matrix, Matrix]:
+        """The slope needs no distances, so they are not computed where the matrix is known."""
+        known = self.values(self.measure(a, b)) if matrix is None else matrix
+        return known, known
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Matern12(Stationary):
+    """The exponential (Ornstein-Uhlenbeck) kernel: continuous, rough functions."""
+
+    slope_scale: ClassVar[float] = -0.5
+    is_steep: ClassVar[bool] = True
+
+    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+        return distances(a, b)
+
+    def values(self, measure: Matrix) -> Matrix:
+        values = np.exp(np.negative(measure, out=measure), out=measure)
+        values *= self.variance
+        return values
+
+    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
+        """Zero where two inputs coincide: there the kernel has its peak, whatever its scale."""
+        slope = np.where(measure > 0.0, measure, np.inf)
+        np.divide(matrix, slope, out=slope)
+        slope *= weights
+        return slope
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Matern32(Stationary):
+    """Once-differentiable functions."""
+
+    slope_scale: ClassVar[float] = -1.5
+
+    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+        return distances(a, b)
+
+    def values(self, measure: Matrix) -> Matrix:
+        """variance · (1 + t) exp(−t) for t = √3 r."""
+        for rows in row_blocks(*measure.shape):
+            t = measure[rows]
+            t *= _SQRT3
+            decay = np.exp(-t)
+            t += 1.0
+            t *= decay
+            t *= self.variance
+        return measure
+
+    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
+        """matrix / (1 + t) for t = √3 r."""
+        slope = _SQRT3 * measure
+        slope += 1.0
+        np.divide(matrix, slope, out=slope)
+        slope *= weights
+        return slope
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Matern52(Stationary):
+    """Twice-differentiable functions."""
+
+    slope_scale: ClassVar[float] = -5.0 / 6.0
+
+    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+        return distances(a, b)
+
+    def values(self, measure: Matrix) -> Matrix:
+        """variance · (1 + t + t²/3) exp(−t) for t = √5 r."""
+        for rows in row_blocks(*measure.shape):
+            t = measure[rows]
+            t *= _SQRT5
+            decay = np.exp(-t)
+            square = t * t
+            square *= 1.0 / 3.0
+            t += square
+            t += 1.0
+            t *= decay
+            t *= self.variance
+        return measure
+
+    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
+        """matrix · (1 + t) / (1 + t + t²/3) for t = √5 r."""
+        slope = _SQRT5 * measure
+        factor = slope * slope
+        factor *= 1.0 / 3.0
+        slope += 1.0
+        factor += slope
+        slope /= factor
+        slope *= matrix
+        slope *= weights
+        return slope
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class RationalQuadratic(Stationary):
+    """A mixture of RBF kernels over lengthscales; `alpha` says how narrow the mixture is."""
+
+    slope_scale: ClassVar[float] = -0.5
+
+    alpha: Parameter = 1.0
+
+    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+        return squared_distances(a, b)
+
+    def values(self, measure: Matrix) -> Matrix:
+        """(1 + u)^−α for u = s / 2α, through the logarithm, which is faster than the power."""
+        measure *= 0.5 / self.alpha
+        values = np.log1p(measure, out=measure)
+        values *= -self.alpha
+        np.exp(values, out=values)
+        values *= self.variance
+        return values
+
+    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
+        """matrix / (1 + u)."""
+        slope = measure * (0.5 / self.alpha)
+        slope += 1.0
+        np.divide(matrix, slope, out=slope)
+        slope *= weights
+        return slope
+
+    def _further_gradients(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Gradient:
+        """∂k/∂α = k · (u / (1 + u) − log(1 + u))."""
+        u = measure * (0.5 / self.alpha)
+        change = 1.0 + u
+        np.divide(u, change, out=change)
+        change -= np.log1p(u, out=u)
+        change *= matrix
+        return {"alpha": np.vdot(weights, change)}
+
+
+def _rows_of(matrix: Matrix | None, rows: slice) -> Matrix | None:
+    return None if matrix is None else matrix[rows]
+
+
+def squared_exponential(squares: Matrix, variance: float) -> Matrix:
+    """variance · exp(−s / 2), written over the squared distances s."""
+    squares *= -0.5
+    np.exp(squares, out=squares)
+    squares *= variance
+    return squares

@@ -1,0 +1,169 @@
+"""Kernels of tinygp. Only this module needs JAX, and it is imported when such a kernel is given.
+
+A tinygp kernel is evaluated by small compiled programs in double precision. Inputs are padded to a
+power of two rows, so that few shapes are compiled, and NumPy arrays come out.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tinygp
+from jaxtyping import Float
+
+from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.composite import added, as_kernel, multiplied
+from streamgp.kernels.differences import is_number
+from streamgp.parameters import Node, Parameter
+
+_FEWEST_ROWS = 8
+
+
+def adapted(kernel: "tinygp.kernels.Kernel") -> Kernel:
+    """A tinygp kernel as one of this package.
+
+    tinygp takes any stranger in a sum or product for a constant. So a sum or product of its kernel
+    with one of ours arrives here with ours inside, and is taken apart again.
+    """
+    if isinstance(kernel, tinygp.kernels.Sum | tinygp.kernels.Product) and _holds_ours(kernel):
+        combine = added if isinstance(kernel, tinygp.kernels.Sum) else multiplied
+        return combine(as_kernel(kernel.kernel1), as_kernel(kernel.kernel2))
+    if isinstance(kernel, tinygp.kernels.Constant) and isinstance(kernel.value, Kernel):
+        return kernel.value
+    programs = Programs(kernel)
+    return TinygpKernel(programs.leaves, programs)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TinygpKernel(Kernel):
+    """A kernel of tinygp, split into its floating-point numbers and the programs that use them."""
+
+    leaves: tuple[Parameter, ...]
+    programs: "Programs"
+
+    def matrix(
+        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
+    ) -> Float[np.ndarray, "N M"]:
+        padded = self.programs.matrix(self.leaves, _padded(x1), _padded(x2))
+        return padded[: len(x1), : len(x2)].copy()
+
+    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+        return self.programs.diagonal(self.leaves, _padded(x))[: len(x)].copy()
+
+    def pullback(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Float[np.ndarray, "N M"],
+        matrix: Float[np.ndarray, "N M"] | None = None,
+    ) -> Gradient:
+        first, second = _padded(x1), _padded(x2)
+        own = _padded_weights(weights, (len(first), len(second)))
+        return {"leaves": self.programs.pullback(self.leaves, first, second, own)}
+
+    def diagonal_pullback(
+        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
+    ) -> Gradient:
+        rows = _padded(x)
+        own = _padded_weights(weights, (len(rows),))
+        return {"leaves": self.programs.diagonal_pullback(self.leaves, rows, own)}
+
+    def input_gradient(
+        self,
+        x1: Float[np.ndarray, "N P"],
+        x2: Float[np.ndarray, "M P"],
+        weights: Float[np.ndarray, "N M"],
+        matrix: Float[np.ndarray, "N M"] | None = None,
+    ) -> Float[np.ndarray, "N P"]:
+        first, second = _padded(x1), _padded(x2)
+        own = _padded_weights(weights, (len(first), len(second)))
+        gradient = self.programs.input_gradient(self.leaves, first, second, own)
+        return gradient[: len(x1)].copy()
+
+
+class Programs:
+    """The compiled programs of one tinygp kernel. Copies of a kernel with other numbers share them.
+
+    They hold nothing that changes, so that several threads may use them at once.
+    """
+
+    def __init__(self, kernel: "tinygp.kernels.Kernel"):
+        paths, self._structure = jax.tree_util.tree_flatten_with_path(kernel)
+        self._template = kernel
+        self._all = [leaf for _, leaf in paths]
+        self._places = [k for k, (path, leaf) in enumerate(paths) if _is_parameter(path, leaf)]
+        self.leaves = tuple(_in_numpy(self._all[k]) for k in self._places)
+        self.matrix = _compiled(self._matrix)
+        self.diagonal = _compiled(self._diagonal)
+        self.pullback = _compiled(jax.grad(_weighted(self._matrix)))
+        self.diagonal_pullback = _compiled(jax.grad(_weighted(self._diagonal)))
+        self.input_gradient = _compiled(jax.grad(_weighted(self._matrix), argnums=1))
+
+    def __reduce__(self) -> tuple:
+        """Compiled programs cannot be pickled or copied, but made again."""
+        return Programs, (self._template,)
+
+    def _kernel(self, leaves: tuple) -> "tinygp.kernels.Kernel":
+        filled = list(self._all)
+        for place, leaf in zip(self._places, leaves, strict=True):
+            filled[place] = leaf
+        return jax.tree_util.tree_unflatten(self._structure, filled)
+
+    def _matrix(self, leaves: tuple, x1: jax.Array, x2: jax.Array) -> jax.Array:
+        return self._kernel(leaves)(x1, x2)
+
+    def _diagonal(self, leaves: tuple, x: jax.Array) -> jax.Array:
+        return self._kernel(leaves)(x)
+
+
+def _weighted(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """The weighted sum of what the function gives; the weights come last."""
+    return lambda leaves, *rest: jnp.vdot(rest[-1], function(leaves, *rest[:-1]))
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function compiled, in double precision whatever JAX is set to, with NumPy results."""
+    program = jax.jit(function)
+
+    def call(leaves: tuple, *arrays: np.ndarray) -> Any:
+        with jax.enable_x64(True):
+            own = tuple(np.asarray(leaf, float) for leaf in leaves)
+            return jax.tree.map(np.asarray, program(own, *arrays))
+
+    return call
+
+
+def _holds_ours(kernel: Any) -> bool:
+    """Whether one of our kernels is anywhere in a tree of sums and products."""
+    if isinstance(kernel, tinygp.kernels.Sum | tinygp.kernels.Product):
+        return _holds_ours(kernel.kernel1) or _holds_ours(kernel.kernel2)
+    return isinstance(kernel, Kernel) or isinstance(getattr(kernel, "value", None), Kernel)
+
+
+def _is_parameter(path: tuple, leaf: Any) -> bool:
+    """Any floating-point number but a polynomial's order, which must not move."""
+    is_order = bool(path) and getattr(path[-1], "name", None) == "order"
+    return isinstance(leaf, Node) or (is_number(leaf) and not is_order)
+
+
+def _in_numpy(leaf: Any) -> Parameter:
+    return leaf if isinstance(leaf, Node) else np.asarray(leaf, float)
+
+
+def _padded(x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "R P"]:
+    """Rows up to a power of two, more of the last one: any kernel is finite there."""
+    rows = max(_FEWEST_ROWS, 1 << (len(x) - 1).bit_length()) if len(x) else _FEWEST_ROWS
+    padded = np.zeros((rows, x.shape[1]))
+    padded[: len(x)] = x
+    if len(x):
+        padded[len(x) :] = x[-1]
+    return padded
+
+
+def _padded_weights(weights: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    padded = np.zeros(shape)
+    padded[tuple(map(slice, weights.shape))] = weights
+    return padded

@@ -1,0 +1,188 @@
+"""Observations that count more, or less, than once."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from streamgp.errors import ConfigurationError, problem
+from streamgp.likelihoods.base import Expected, Likelihood, each
+from streamgp.likelihoods.support import Support
+from streamgp.parameters import replaced
+from streamgp.registry import storable
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Weighted(Likelihood):
+    """A family whose observations bring a weight each, as a last column.
+
+    A row of weight w enters as w independent rows of the same value would. Its predictive log
+    density is w times that of the value.
+    """
+
+    base: Likelihood
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+
+    @property
+    def conjugate(self) -> bool:  # type: ignore[override]
+        return self.base.conjugate
+
+    @property
+    def log_concave(self) -> bool:  # type: ignore[override]
+        return self.base.log_concave
+
+    @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        return self.base.ordered
+
+    @property
+    def classes(self) -> int:  # type: ignore[override]
+        return self.base.classes
+
+    @property
+    def latents(self) -> int:
+        return self.base.latents
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.base.columns, "weight")
+
+    @property
+    def support(self) -> Support:
+        return self.base.support
+
+    @property
+    def bare(self) -> Likelihood:
+        return self.base.bare
+
+    def start(self, y: Float[np.ndarray, "N C"]) -> "Weighted":
+        """From the values alone, as few weights are large."""
+        return replaced(self, base=self.base.start(without_last(self, y)[0]))
+
+    def location(self, y: Float[np.ndarray, "N C"]) -> tuple[np.ndarray, np.ndarray]:
+        return self.base.location(without_last(self, y)[0])
+
+    def valid(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
+        y, weight = without_last(self, y)
+        return self.base.valid(y) & np.isfinite(weight) & (weight >= 0)
+
+    def log_density(
+        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        y, weight = without_last(self, y)
+        return weight * self.base.log_density(y, f)
+
+    def derivatives(
+        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
+    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        y, weight = without_last(self, y)
+        gradient, hessian = self.base.derivatives(y, f)
+        return weight[..., None] * gradient, weight[..., None, None] * hessian
+
+    def gradient(
+        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b J"]:
+        y, weight = without_last(self, y)
+        return weight[..., None] * self.base.gradient(y, f)
+
+    def parameter_gradient(
+        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
+    ) -> dict[str, Any]:
+        y, weight = without_last(self, y)
+        batch = len(np.broadcast_shapes(weight.shape, f.shape[:-1]))
+        gradients = self.base.parameter_gradient(y, f)
+        return {"base": each(lambda part: _times(weight, part, batch), gradients)}
+
+    def expected(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Expected:
+        y, weight = without_last(self, y)
+        return Expected(*(_times(weight, p, 1) for p in self.base.expected(y, mean, covariance)))
+
+    def expected_parameter_rows(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        y, weight = without_last(self, y)
+        rows = self.base.expected_parameter_rows(y, mean, covariance)
+        return {"base": each(lambda part: _times(weight, part, 1), rows)}
+
+    def curvature(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        y, weight = without_last(self, y)
+        gradient, precision = self.base.curvature(y, mean, covariance)
+        return _times(weight, gradient, 1), _times(weight, precision, 1)
+
+    def first_site(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        y, weight = without_last(self, y)
+        gradient, precision = self.base.first_site(y, mean, covariance)
+        return _times(weight, gradient, 1), _times(weight, precision, 1)
+
+    def log_predictive(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        y, weight = without_last(self, y)
+        return weight * self.base.log_predictive(y, mean, covariance)
+
+    def predictive_cdf(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        return self.base.predictive_cdf(without_last(self, y)[0], mean, covariance)
+
+    def cdf(
+        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
+    ) -> Float[np.ndarray, "*b"]:
+        return self.base.cdf(without_last(self, y)[0], f)
+
+    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+        return self.base.moments(f)
+
+    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+        return self.base.sample(f, rng)
+
+
+def check_base(base: Any) -> None:
+    """Raise where that is no family."""
+    if not isinstance(base, Likelihood):
+        raise ConfigurationError(
+            problem("a likelihood", repr(base), "Give the family of the values.")
+        )
+
+
+def without_last(
+    likelihood: Likelihood, y: Float[np.ndarray, "*b C"]
+) -> tuple[np.ndarray, Float[np.ndarray, "*b"]]:
+    """Observations as the family within has them, and the last column."""
+    dimension = likelihood.observation_dim
+    if not y.size:
+        y = y.reshape(0, dimension)
+    return (y[..., 0] if dimension == 2 else y[..., :-1]), y[..., -1]
+
+
+def _times(weight: np.ndarray, values: np.ndarray, batch: int) -> np.ndarray:
+    """The product, where `values` have `batch` axes that the weight's are the last of."""
+    return weight.reshape(*weight.shape, *[1] * (values.ndim - batch)) * values
