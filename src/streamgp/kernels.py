@@ -1,10 +1,9 @@
-"""Covariance functions: tinygp kernels whose parameters are constrained, trainable and named.
+"""Kernels: covariance functions whose parameters are named, constrained and trainable.
 
-Every kernel here *is* a tinygp kernel, so `+`, `*` and tinygp's transforms work; any tinygp
-kernel of the user's is accepted beside them. Parameters left out start from the first batch:
-lengthscales at the spread of each input (one each: ARD), the variance at that of the data.
-Give a number to start elsewhere, or `streamgp.fixed(number)` to keep it there. All are in the
-units of the user's inputs.
+Every kernel here is a tinygp kernel, so that `+`, `*` and tinygp's transforms work. A model also
+takes any other tinygp kernel. A parameter that is left out starts from the first batch. A number is
+where learning starts, and `streamgp.fixed(number)` keeps a parameter as it is. All of them are in
+the units of the user's inputs.
 """
 
 from abc import abstractmethod
@@ -26,7 +25,7 @@ from tinygp.kernels.distance import Distance
 from streamgp.parameters import Parameter, Positive, Real, fixed, positive
 from streamgp.registry import register_foreign, storable
 
-# tinygp's own, by the names that files have for them.
+# The classes of tinygp that files may hold, by the names that files have for them.
 register_foreign(
     "tinygp",
     *(tinygp_base.Constant, tinygp_base.Custom, tinygp_base.DotProduct, tinygp_base.Polynomial),
@@ -41,37 +40,51 @@ register_foreign(
     *(tinygp.transforms.Subspace, tinygp.transforms.Transform),
 )
 
-# Lengthscales start well below the spread of the inputs: from there the bound leads to longer ones,
-# whereas from a long start fast changes look like noise and stay so.
+# Lengthscales start well below the spread of the inputs. From there, learning finds longer ones.
+# From a long start, fast changes look like noise, and learning keeps it so.
 _SHORT_START = 0.25
 
 
 class ScaledKernel(Kernel):
-    """variance · shape(x / lengthscale, x' / lengthscale), for a unit kernel `shape` of tinygp."""
+    """The base class of the kernels here: variance · shape(x / lengthscale, x' / lengthscale).
+
+    Args:
+        lengthscale: See `RBF`.
+        variance: See `RBF`.
+    """
 
     lengthscale: Parameter = None
     variance: Parameter = None
 
     @abstractmethod
     def shape(self) -> Kernel:
-        """The tinygp kernel of unit variance and unit lengthscale."""
+        """The tinygp kernel with unit variance and unit lengthscale."""
 
     def evaluate(self, X1: Array, X2: Array) -> Array:  # noqa: N803 (tinygp's names)
         return self.variance * self.shape().evaluate(X1 / self.lengthscale, X2 / self.lengthscale)
 
     def started(self, spread: np.ndarray, variance: Parameter) -> "ScaledKernel":
-        """With every parameter that was left out filled in, for inputs of that spread."""
-        usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
+        """The same kernel, with every parameter that was left out filled in.
+
+        Args:
+            spread: The spread of each input column.
+            variance: Where the variance starts.
+
+        Returns:
+            A kernel whose parameters can be trained.
+        """
+        usual = np.sqrt(len(spread)) * spread  # distances grow with the number of columns
         short = Positive(_SHORT_START * usual, centre=usual)
         filled = (positive(self.lengthscale, short), positive(self.variance, variance))
         return eqx.tree_at(lambda k: (k.lengthscale, k.variance), self, filled, is_leaf=_is_none)
 
 
 class _Euclidean(Distance):
-    """The Euclidean distance, differentiable where two inputs coincide.
+    """The Euclidean distance, differentiable also where two inputs coincide.
 
-    tinygp's own chooses between two branches there, which XLA (0.10, CPU) compiles wrongly inside
-    a loop: a Gram matrix with a wrong diagonal. Here the root's argument is never zero.
+    tinygp's own distance selects between two branches there. XLA (0.10, CPU) compiles that wrongly
+    inside a loop, and the diagonal of the Gram matrix is wrong. Here the argument of the root is
+    never zero, so that no branches are needed.
     """
 
     def distance(self, X1: Array, X2: Array) -> Array:  # noqa: N803 (tinygp's names)
@@ -83,7 +96,26 @@ class _Euclidean(Distance):
 
 @storable
 class RBF(ScaledKernel):
-    """The squared exponential: infinitely smooth functions."""
+    """The squared exponential kernel: functions that are infinitely smooth.
+
+    Args:
+        lengthscale: The distance over which functions change, in the units of the inputs; positive.
+            One number for all input columns, or an array with one per column. By default there is
+            one per column, which starts at a quarter of the spread of that column in the first
+            batch, times the square root of the number of columns. It is learned, unless it is
+            given as `fixed(…)`.
+        variance: The variance of the functions; positive. In a model with one channel and one
+            latent function it starts at the variance of the first data by default, and is learned.
+            In other models the mixing weights carry the scale: by default the variance is then
+            fixed at 1, or starts at 1 in a sum or a product of kernels. A number that is given is
+            where learning starts, and `fixed(…)` keeps it.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> kernel = sgp.RBF(lengthscale=sgp.fixed(2.0)) + sgp.Periodic(period=7.0)
+        >>> sgp.ContinualGP(sgp.Gaussian(), latents=kernel).channels
+        ('y',)
+    """
 
     def shape(self) -> Kernel:
         return tinygp.kernels.ExpSquared(scale=1.0)
@@ -91,7 +123,12 @@ class RBF(ScaledKernel):
 
 @storable
 class Matern12(ScaledKernel):
-    """The exponential (Ornstein-Uhlenbeck) kernel: continuous, rough functions."""
+    """The exponential (Ornstein-Uhlenbeck) kernel: functions that are continuous and rough.
+
+    Args:
+        lengthscale: The distance over which functions change. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+    """
 
     def shape(self) -> Kernel:
         return tinygp.kernels.Exp(scale=1.0, distance=_Euclidean())
@@ -99,7 +136,12 @@ class Matern12(ScaledKernel):
 
 @storable
 class Matern32(ScaledKernel):
-    """Once-differentiable functions."""
+    """The Matérn kernel with ν = 3/2: functions that can be differentiated once.
+
+    Args:
+        lengthscale: The distance over which functions change. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+    """
 
     def shape(self) -> Kernel:
         return tinygp.kernels.Matern32(scale=1.0, distance=_Euclidean())
@@ -107,7 +149,12 @@ class Matern32(ScaledKernel):
 
 @storable
 class Matern52(ScaledKernel):
-    """Twice-differentiable functions."""
+    """The Matérn kernel with ν = 5/2: functions that can be differentiated twice.
+
+    Args:
+        lengthscale: The distance over which functions change. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+    """
 
     def shape(self) -> Kernel:
         return tinygp.kernels.Matern52(scale=1.0, distance=_Euclidean())
@@ -115,7 +162,14 @@ class Matern52(ScaledKernel):
 
 @storable
 class RationalQuadratic(ScaledKernel):
-    """A mixture of RBF kernels over lengthscales; `alpha` says how narrow the mixture is."""
+    """A mixture of RBF kernels with different lengthscales.
+
+    Args:
+        lengthscale: The distance over which functions change. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+        alpha: How narrow the mixture is; positive. The larger it is, the closer the kernel is to an
+            RBF. It starts at 1 by default, and is learned, unless it is given as `fixed(…)`.
+    """
 
     alpha: Parameter = eqx.field(default_factory=lambda: Positive(1.0))
 
@@ -125,7 +179,12 @@ class RationalQuadratic(ScaledKernel):
 
 @storable
 class Linear(ScaledKernel):
-    """Straight lines through the centre of the first batch."""
+    """The linear kernel: straight lines that are zero at the centre of the first batch.
+
+    Args:
+        lengthscale: The distance from the centre at which the variance is reached. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+    """
 
     def shape(self) -> Kernel:
         return tinygp.kernels.DotProduct()
@@ -133,10 +192,24 @@ class Linear(ScaledKernel):
 
 @storable
 class Periodic(ScaledKernel):
-    """Functions that repeat with `period`, in each input; the lengthscale is relative to it.
+    """Functions that repeat themselves with a period, in each input column.
 
-    An RBF on the circle (cos, sin): a valid covariance in any number of inputs, where tinygp's
-    own periodic kernel is one for a single input only.
+    This is an RBF kernel on the circle (cos, sin). Unlike tinygp's own periodic kernel it is a
+    valid covariance for any number of input columns.
+
+    Args:
+        lengthscale: How smooth the functions are within a period, as a distance on a circle of
+            radius 1; positive. It starts at 1 by default, and is learned, unless it is given as
+            `fixed(…)`.
+        variance: The variance of the functions. See `RBF`.
+        period: The period, in the units of the inputs (days, for times); positive. It starts at 1
+            by default, and is learned, unless it is given as `fixed(…)`.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> weekly = sgp.Periodic(period=sgp.fixed(7.0))
+        >>> sgp.ContinualGP(sgp.Gaussian(), latents=weekly).channels
+        ('y',)
     """
 
     period: Parameter = eqx.field(default_factory=lambda: Positive(1.0))
@@ -159,11 +232,19 @@ class Periodic(ScaledKernel):
 
 
 def start(kernel: Kernel, spread: Float[np.ndarray, " P"], variance: float | None) -> Kernel:
-    """A kernel of the user's made ready to learn.
+    """Make a kernel of the user ready to learn.
 
-    Parameters left out are filled in; bare numbers in a foreign tinygp kernel become trainable,
-    positive ones in log space. `variance=None` asks for a unit-variance kernel (its scale is the
-    mixing weights' business): a lone kernel's variance is then fixed at one.
+    Parameters that were left out are filled in. Numbers in other tinygp kernels become trainable;
+    positive ones stay positive.
+
+    Args:
+        kernel: The kernel.
+        spread: The spread of each input column.
+        variance: Where variances start. None if the mixing weights carry the scale: the variance of
+            a single kernel is then fixed at 1, and those in a sum or a product start at 1.
+
+    Returns:
+        The kernel with parameters that can be trained.
     """
 
     def is_node(node: Any) -> bool:
@@ -185,7 +266,7 @@ def _is_none(node: Any) -> bool:
 
 
 def _complete(kernel: ScaledKernel) -> ScaledKernel:
-    """Numbers given for a kernel's further parameters (`alpha`, `period`) become trainable."""
+    """The kernel with trainable parameters where numbers were given for `alpha` or `period`."""
     return jax.tree.map(
         _trainable, kernel, is_leaf=lambda n: isinstance(n, paramax.AbstractUnwrappable)
     )
@@ -202,5 +283,5 @@ def _is_float_array(leaf: Any) -> bool:
 
 
 def _is_order(path: tuple) -> bool:
-    """tinygp's polynomial order is a number that must not move."""
+    """Whether a number is the order of tinygp's polynomial kernel, which must not be learned."""
     return bool(path) and getattr(path[-1], "name", None) == "order"

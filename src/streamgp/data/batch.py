@@ -1,4 +1,4 @@
-"""Rows as they came, and the padded, masked batch that compiled programs take."""
+"""Rows of observations, and the padded and masked batch that compiled programs take."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -11,13 +11,20 @@ from jaxtyping import Bool, Float, Int
 
 from streamgp.data.buckets import row_bucket
 
-ANY_FAMILYS_VALUE = 0.5  # has a finite log-density in every family; stands in for no value
+# Stands in where there is no observation: every likelihood has a finite log-density here.
+ANY_FAMILYS_VALUE = 0.5
 
 
 class Batch(eqx.Module):
-    """N rows from any channels, in any order. Rows whose mask is false are padding.
+    """N rows from any channels, in any order.
 
-    JAX's arrays or NumPy's: programs take either, and NumPy's cost less to hand over.
+    The arrays are NumPy's or JAX's. Programs take either, and NumPy's cost less to hand over.
+
+    Attributes:
+        x: The inputs.
+        y: The observations.
+        channel: The index of the channel of each row.
+        mask: Whether a row is an observation; otherwise it is padding.
     """
 
     x: Float[Any, "N P"]
@@ -27,9 +34,13 @@ class Batch(eqx.Module):
 
 
 class Rows(NamedTuple):
-    """Observations in the order in which they came, each with the index of its channel.
+    """Observations from any channels, without padding.
 
-    `names` has the names of all the model's channels, which the indices refer to.
+    Attributes:
+        x: The inputs.
+        y: The observations.
+        channel: The index of the channel of each row.
+        names: The names of all channels of the model, which the indices refer to.
     """
 
     x: Float[np.ndarray, "N P"]
@@ -39,18 +50,20 @@ class Rows(NamedTuple):
 
     @property
     def size(self) -> int:
+        """The number of rows."""
         return len(self.y)
 
     def take(self, which: slice | np.ndarray) -> "Rows":
+        """Some of the rows, by their numbers."""
         return Rows(self.x[which], self.y[which], self.channel[which], self.names)
 
     def by_channel(self) -> Iterator[tuple[str, Bool[np.ndarray, " N"]]]:
-        """The name of each channel that has rows, and which rows they are."""
+        """The name of each channel that has rows, and which rows are its own."""
         for index in np.unique(self.channel):
             yield self.names[index], self.channel == index
 
     def pack(self) -> Batch:
-        """Padded to the next bucket. Padding repeats a row: always legal values."""
+        """The rows padded to the next bucket. Padding repeats the last row, which is valid data."""
         padded = row_bucket(self.size)
         rows = np.minimum(np.arange(padded), self.size - 1)
         real = np.arange(padded) < self.size
@@ -60,14 +73,14 @@ class Rows(NamedTuple):
 def pack(
     parts: Sequence[tuple[int, Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]],
 ) -> Batch:
-    """One padded batch of JAX arrays from (channel index, inputs, observations)."""
+    """One padded batch of JAX arrays, from triples (channel index, inputs, observations)."""
     return jax.tree.map(jnp.asarray, join(parts).pack())
 
 
 def join(
     parts: Sequence[tuple[int, Float[np.ndarray, "_ P"], Float[np.ndarray, " _"]]],
 ) -> Rows:
-    """Rows of several channels, one channel after the other."""
+    """Rows from triples (channel index, inputs, observations), one after the other."""
     return Rows(
         np.concatenate([x for _, x, _ in parts]),
         np.concatenate([y for _, _, y in parts]),
@@ -76,7 +89,7 @@ def join(
 
 
 def blank_batch(width: int) -> Batch:
-    """A batch of padding only, for inputs of that many columns."""
+    """A batch that is all padding, for inputs with so many columns."""
     size = row_bucket(1)
     return Batch(
         x=jnp.zeros((size, width)),

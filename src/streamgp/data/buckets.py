@@ -1,6 +1,7 @@
-"""A few padded sizes, so that ragged streams meet few shapes and few compilations.
+"""Buckets: a few padded sizes, so that batches of any size need only a few compilations.
 
-Small sizes are far apart: their arithmetic costs next to nothing and a compilation seconds.
+Small sizes are far apart, because their arithmetic costs next to nothing while a compilation takes
+seconds.
 """
 
 from collections.abc import Callable
@@ -14,14 +15,14 @@ _INDUCING = (32, 64)
 
 
 def row_bucket(count: int) -> int:
-    """The padded number of observations: 8, 128, then powers of two."""
+    """The padded number of observations: 8, 128, and then the powers of two."""
     return _bucket(count, _ROWS)
 
 
 def inducing_bucket(count: int) -> int:
-    """The padded number of inducing points: 32, 64, 96, 128, 192 …
+    """The padded number of inducing points: 32, 64, 96, 128, 192 and so on.
 
-    Finer than for rows: the cost of an update is cubic in this one.
+    The steps are finer than for rows, because the cost of an update is cubic in this number.
     """
     size = _bucket(count, _INDUCING)
     three_quarters = size * 3 // 4
@@ -36,9 +37,16 @@ def _bucket(count: int, small: tuple[int, ...]) -> int:
 
 
 def by_chunks(function: Callable[..., Any], *rows: np.ndarray, most: int) -> Any:
-    """`function` of arrays with a row each, `most` rows at a time, padded to a bucket.
+    """Call a function on a few rows at a time.
 
-    What it returns, arrays with a row each, is put together again. Padding repeats the last row.
+    Args:
+        function: Takes arrays with the same number of rows, and returns arrays with one row for
+            each of them.
+        *rows: The arrays to call it with.
+        most: The largest number of rows per call. Each call is padded to a bucket.
+
+    Returns:
+        What the function returns, for all rows and without padding.
     """
     count, pieces = len(rows[0]), []
     for begin in range(0, max(count, 1), most):

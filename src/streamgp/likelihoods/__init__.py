@@ -1,4 +1,4 @@
-"""What can be observed: one small file per family."""
+"""Likelihoods: the distributions of observations, one file per family."""
 
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.bernoulli import Bernoulli

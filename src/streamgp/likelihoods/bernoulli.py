@@ -1,4 +1,4 @@
-"""Yes or no."""
+"""Bernoulli: yes or no."""
 
 from typing import Literal
 
@@ -18,7 +18,23 @@ from streamgp.registry import storable
 
 @storable
 class Bernoulli(Likelihood):
-    """y is 1 with probability sigmoid(f), or Φ(f) with `link="probit"`, and 0 otherwise."""
+    """Observations that are yes or no.
+
+    y is 0 or 1, a boolean, or one of two labels such as "no" and "yes". Of two labels, the second
+    in their order counts as 1. The probability of 1 depends on the latent parameter f.
+
+    Args:
+        link: How the probability depends on f: "logit" (the default) for sigmoid(f), or "probit"
+            for Φ(f), the distribution function of the standard normal.
+
+    Raises:
+        ConfigurationError: If the link is another.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"rain": sgp.Bernoulli(), "frost": sgp.Bernoulli("probit")}).channels
+        ('rain', 'frost')
+    """
 
     link: Literal["logit", "probit"] = eqx.field(static=True, default="logit")
 
@@ -38,13 +54,13 @@ class Bernoulli(Likelihood):
         return dist.Bernoulli(logits=logits)
 
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
-        rate = (np.sum(y) + 1) / (len(y) + 2)  # Laplace's rule: never zero or one
+        rate = (np.sum(y) + 1) / (len(y) + 2)  # Laplace's rule: never 0 or 1
         link = special.logit if self.link == "logit" else special.ndtri
         return np.array([link(rate)]), np.ones(1)
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        # In closed form: a distribution's logits overflow for a far Φ(f), and its derivative at
-        # logits of exactly zero is not the one-half it should be.
+        # In closed form, because the logits of the distribution overflow for probit far from zero,
+        # and its derivative is wrong at logits of exactly zero.
         log_probability = log_ndtr if self.link == "probit" else jax.nn.log_sigmoid
         return log_probability((2 * y - 1) * f[0])
 

@@ -1,4 +1,4 @@
-"""Shares, strictly between none and all."""
+"""Beta: shares, strictly between 0 and 1."""
 
 from typing import Any
 
@@ -23,7 +23,16 @@ _BELOW_ONE = 1 - 2.0**-53
 
 @storable
 class Beta(Likelihood):
-    """y in (0, 1) has mean μ = sigmoid(f) and variance μ(1−μ)/(1 + concentration)."""
+    """Shares and proportions.
+
+    y is a number strictly between 0 and 1. Given the latent parameter f, it has a beta distribution
+    with mean μ = sigmoid(f) and variance μ·(1 − μ)/(1 + concentration).
+
+    Args:
+        concentration: How closely y follows its mean; positive. By default it starts where half of
+            the variance of the channel's first data is noise. It is learned, unless it is given as
+            `fixed(…)`.
+    """
 
     concentration: Parameter = None
 
@@ -31,7 +40,7 @@ class Beta(Likelihood):
         return dist.Beta(*self._sides(f[..., 0]))
 
     def _sides(self, f: Float[Array, "*b"]) -> tuple[Float[Array, "*b"], Float[Array, "*b"]]:
-        """The distribution's two parameters; one minus a mean close to one would be rounded."""
+        """The two parameters of the distribution, without the rounding of one minus the mean."""
         f = jnp.clip(f, -_FARTHEST, _FARTHEST)
         return self.concentration * jax.nn.sigmoid(f), self.concentration * jax.nn.sigmoid(-f)
 
@@ -40,7 +49,7 @@ class Beta(Likelihood):
         return constraints.open_interval(0.0, 1.0)
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Beta":
-        """With half of the first data's variance taken for noise."""
+        """As in the base class: half of the variance of the first data is taken for noise."""
         mean, variance = (np.mean(y), np.var(y)) if len(y) else (0.5, 0.0)
         excess = 2 * mean * (1 - mean) / variance - 1 if variance > 0 else 10.0
         return Beta(positive(self.concentration, np.clip(excess, 1.0, 1e4)))
@@ -51,14 +60,14 @@ class Beta(Likelihood):
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
         a, b = self._sides(f[0])
-        y = jnp.clip(y, _TINY, _BELOW_ONE)  # finite where y is another channel's
+        y = jnp.clip(y, _TINY, _BELOW_ONE)  # stay finite if y belongs to another channel
         log_total = gammaln(a) + gammaln(b) - gammaln(self.concentration)
         return (a - 1) * jnp.log(y) + (b - 1) * jnp.log1p(-y) - log_total
 
     def curvature(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """With derivatives written out: polygamma functions are slow to compile twice over."""
+        """As in the base class, with explicit derivatives: those of polygamma compile slowly."""
         f, weights = spread(mean, covariance)
         a, b = self._sides(f[:, 0])
         y = jnp.clip(y, _TINY, _BELOW_ONE)

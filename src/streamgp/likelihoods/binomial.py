@@ -1,4 +1,4 @@
-"""Successes among a number of trials."""
+"""Binomial: successes among a number of trials."""
 
 import equinox as eqx
 import jax
@@ -16,7 +16,22 @@ from streamgp.registry import storable
 
 @storable
 class Binomial(Likelihood):
-    """y of `trials` succeed, each with probability sigmoid(f)."""
+    """The number of successes in a fixed number of trials.
+
+    y is a whole number from 0 to `trials`. Each trial succeeds with probability sigmoid(f), where f
+    is the latent parameter.
+
+    Args:
+        trials: The number of trials of each observation; at least 1. There is no default.
+
+    Raises:
+        ConfigurationError: If `trials` is not a whole number of at least 1.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"passed": sgp.Binomial(20)}).channels
+        ('passed',)
+    """
 
     trials: int = eqx.field(static=True)
 
@@ -25,14 +40,18 @@ class Binomial(Likelihood):
     def __check_init__(self) -> None:
         if not (isinstance(self.trials, int) and self.trials >= 1):
             raise ConfigurationError(
-                problem("at least 1 trial", repr(self.trials), "Give how many there are a row.")
+                problem(
+                    "at least 1 trial",
+                    repr(self.trials),
+                    "Give the number of trials of each observation.",
+                )
             )
 
     def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
         return dist.Binomial(self.trials, logits=f[..., 0])
 
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
-        rate = (np.sum(y) + 1) / (self.trials * len(y) + 2)  # Laplace's rule: never zero or one
+        rate = (np.sum(y) + 1) / (self.trials * len(y) + 2)  # Laplace's rule: never 0 or 1
         return special.logit(np.array([rate])), np.ones(1)
 
     def cdf(self, y: Float[Array, "*b"], f: Float[Array, "*b J"]) -> Float[Array, "*b"]:
@@ -41,6 +60,6 @@ class Binomial(Likelihood):
         return jnp.where(y < 0, 0.0, jnp.where(y < self.trials, inside, 1.0))
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        # In closed form: the distribution's derivative at logits of exactly zero is not right.
+        # In closed form: the derivative of the distribution is wrong at logits of exactly zero.
         ways = gammaln(self.trials + 1.0) - gammaln(y + 1) - gammaln(self.trials - y + 1)
         return y * f[0] - self.trials * jax.nn.softplus(f[0]) + ways

@@ -1,4 +1,4 @@
-"""One of K classes."""
+"""Categorical: one of K classes."""
 
 import equinox as eqx
 import jax
@@ -15,7 +15,23 @@ from streamgp.registry import storable
 
 @storable
 class Categorical(Likelihood):
-    """y is a class 0 … K−1 with probabilities softmax(f): one latent parameter a class."""
+    """One of several classes without an order.
+
+    y is a class number from 0 to K − 1, or a label such as "rain". There is one latent parameter
+    per class, and the probabilities of the classes are softmax(f).
+
+    Args:
+        classes: The number K of classes; at least 2. There is no default. Count every class that
+            may occur, also those that the first data do not have.
+
+    Raises:
+        ConfigurationError: If `classes` is not a whole number of at least 2.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"sky": sgp.Categorical(3)}).channels
+        ('sky',)
+    """
 
     classes: int = eqx.field(static=True)
 
@@ -38,7 +54,7 @@ class Categorical(Likelihood):
         return dist.Categorical(logits=f)
 
     def moments(self, f: Float[Array, "*b J"]) -> tuple[Array, Array]:
-        """Of the K indicators of the classes: a class number has no mean."""
+        """Mean and variance of the K indicators of the classes: class numbers have no mean."""
         probabilities = jax.nn.softmax(f, axis=-1)
         return probabilities, probabilities * (1 - probabilities)
 
@@ -54,7 +70,7 @@ class Categorical(Likelihood):
     def curvature(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """E[onehot(y) − π] and E[diag(π) − ππᵀ], π = softmax(f)."""
+        """E[onehot(y) − π] and E[diag(π) − ππᵀ], with π = softmax(f)."""
         f, weights = spread(mean, covariance)
         p = jax.nn.softmax(f, axis=-1)
         average = weights @ p
@@ -63,8 +79,8 @@ class Categorical(Likelihood):
 
 
 def check_classes(classes: int) -> None:
-    """Raise where there are not at least two."""
+    """Raise a `ConfigurationError` if there are not at least two classes."""
     if not (isinstance(classes, int) and classes >= 2):
         raise ConfigurationError(
-            problem("at least 2 classes", repr(classes), "Count every class there can be.")
+            problem("at least 2 classes", repr(classes), "Count every class that may occur.")
         )

@@ -1,4 +1,4 @@
-"""Positive values whose spread grows with their mean."""
+"""Gamma: positive numbers whose spread is in proportion to their mean."""
 
 from abc import abstractmethod
 
@@ -12,14 +12,14 @@ from streamgp.likelihoods.base import Likelihood, site_at_mode
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
-_LARGEST_LOG = 200.0  # a mean within e^±200, whatever the units
-_LARGEST_LOG_RATIO = 60.0  # past it, proposals are damped, not exponentiated
+_LARGEST_LOG = 200.0  # the mean stays within exp(±200), whatever the units
+_LARGEST_LOG_RATIO = 60.0  # the exponential of larger values is clipped
 
 
 class PositiveMean(Likelihood):
-    """y > 0 has a gamma distribution of mean exp(f): what `Gamma` and `Exponential` share.
+    """What `Gamma` and `Exponential` share: a gamma distribution with mean exp(f).
 
-    With k the shape, log p(y | f) = −k·(f + y·exp(−f)) + what does not depend on f.
+    With k the shape, log p(y | f) = −k·(f + y·exp(−f)), up to a term that does not depend on f.
     """
 
     log_concave = True
@@ -27,7 +27,7 @@ class PositiveMean(Likelihood):
     @property
     @abstractmethod
     def _shape(self) -> Float[Array, ""]:
-        """k."""
+        """The shape k."""
 
     def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
         f = jnp.clip(f[..., 0], -_LARGEST_LOG, _LARGEST_LOG)
@@ -58,7 +58,7 @@ class PositiveMean(Likelihood):
     def first_site(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """A value far above its predicted mean begins at its own mode, firmly."""
+        """An observation far above its predicted mean begins at its own mode."""
         mode, variance = _log(y), covariance[0, 0]
         distance = mode - mean[0] + 0.5 * variance
         gradient, precision = site_at_mode(mode, self._shape, distance, mean[0], variance)
@@ -67,7 +67,21 @@ class PositiveMean(Likelihood):
 
 @storable
 class Gamma(PositiveMean):
-    """y > 0 has mean exp(f) and standard deviation exp(f)/√shape."""
+    """Positive numbers whose spread is in proportion to their mean.
+
+    y is a positive number. It has a gamma distribution with mean exp(f) and standard deviation
+    exp(f)/√shape, where f is the latent parameter.
+
+    Args:
+        shape: How closely y follows its mean; positive. By default it starts where half of the
+            variance of the channel's first data is noise. It is learned, unless it is given as
+            `fixed(…)`.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"load": sgp.Gamma(shape=sgp.fixed(2.0))}).channels
+        ('load',)
+    """
 
     shape: Parameter = None
 
@@ -76,14 +90,14 @@ class Gamma(PositiveMean):
         return self.shape
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Gamma":
-        """With half of the first data's variance taken for noise."""
+        """As in the base class: half of the variance of the first data is taken for noise."""
         variance = np.var(y) if len(y) else 0.0
         shape = np.clip(2 * np.mean(y) ** 2 / variance, 0.5, 100.0) if variance > 0 else 2.0
         return Gamma(positive(self.shape, shape))
 
 
 def _log(y: Float[Array, ""]) -> Float[Array, ""]:
-    """log y, and finite where y is another channel's."""
+    """log y; finite if y belongs to another channel."""
     return jnp.log(jnp.where(y > 0, y, 1.0))
 
 

@@ -1,4 +1,4 @@
-"""Real values with normal noise."""
+"""Gaussian: real numbers with normal noise."""
 
 from typing import Any
 
@@ -16,7 +16,21 @@ _TINY = 1e-100
 
 @storable
 class Gaussian(Likelihood):
-    """y = f + noise; `noise` is its standard deviation, in the units of y."""
+    """Real numbers with normal noise of the same size everywhere.
+
+    y is any real number: y = f + noise, where f is the latent parameter.
+
+    Args:
+        noise: The standard deviation of the noise, in the units of y; positive. By default it
+            starts at 0.3 times the standard deviation of the channel's first data. It is learned,
+            unless it is given as `fixed(…)`.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> channels = {"indoors": sgp.Gaussian(), "outdoors": sgp.Gaussian(noise=0.5)}
+        >>> sgp.ContinualGP(channels).channels
+        ('indoors', 'outdoors')
+    """
 
     noise: Parameter = None
 
@@ -28,7 +42,7 @@ class Gaussian(Likelihood):
 
     @property
     def support(self) -> Any:
-        return dist.constraints.real  # without a distribution, whose making compiles for a while
+        return dist.constraints.real  # known without a distribution, which takes a while to make
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Gaussian":
         _, scale = self.location(y)
@@ -38,7 +52,7 @@ class Gaussian(Likelihood):
         if not len(y):
             return np.zeros(1), np.ones(1)
         offset, scale = np.mean(y), np.std(y)
-        if scale <= max(1e-12 * abs(offset), _TINY):  # one sample, or a constant: go by its size
+        if scale <= max(1e-12 * abs(offset), _TINY):  # one value, or always the same: take its size
             scale = abs(offset) if abs(offset) > 1e-12 else 1.0
         return np.array([offset]), np.array([scale])
 

@@ -1,4 +1,4 @@
-"""Real values with normal noise that varies."""
+"""HeteroscedasticGaussian: real numbers with normal noise whose size varies."""
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +11,16 @@ from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import spread
 from streamgp.registry import storable
 
-_LARGEST_LOG = 200.0  # of a precision: past it, proposals are damped, not exponentiated
+_LARGEST_LOG = 200.0  # of a precision; the exponential of larger values is clipped
 
 
 @storable
 class HeteroscedasticGaussian(Likelihood):
-    """y = f₀ + noise whose standard deviation is exp(f₁): both are learned over the inputs."""
+    """Real numbers with normal noise whose size depends on the inputs.
+
+    y is any real number. There are two latent parameters, which both vary over the inputs: y has
+    mean f₀ and standard deviation exp(f₁). There are no other parameters.
+    """
 
     @property
     def latents(self) -> int:
@@ -38,10 +42,11 @@ class HeteroscedasticGaussian(Likelihood):
     def curvature(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """The Hessian's off-diagonal is shrunk to where the precision is positive semi-definite.
+        """As in the base class, with another way to make the precision positive semi-definite.
 
-        Unlike the nearest such matrix this depends on no units and keeps the diagonal: over rows
-        the off-diagonals cancel and the diagonals add up.
+        The off-diagonal element of the Hessian is reduced just as far as needed. Unlike the nearest
+        positive semi-definite matrix, this does not depend on units and keeps the diagonal. Over
+        many rows the off-diagonal elements cancel and the diagonals add up.
         """
         weight, residual, square = _weighted(y, mean, covariance)
         gradient = jnp.stack([weight * residual, weight * square - 1])
@@ -52,7 +57,7 @@ class HeteroscedasticGaussian(Likelihood):
     def first_site(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """A residual far above its predicted size begins with noise of its size, firmly."""
+        """A residual far above its predicted size begins with noise of its own size."""
         mode = 0.5 * jnp.log((y - mean[0]) ** 2 + covariance[0, 0] + 1e-300)
         distance = 2 * (mode - mean[1] + covariance[1, 1])
         gradient, precision = site_at_mode(
@@ -92,7 +97,7 @@ def _weighted(
 def _given_noise(
     mean: Float[Array, " J"], covariance: Float[Array, "J J"]
 ) -> tuple[dist.Distribution, np.ndarray]:
-    """y given f₁ at its nodes, f₀ integrated out; and the nodes' weights."""
+    """y given f₁ at each node, with f₀ integrated out; and the weights of the nodes."""
     f, weights = spread(mean[1:], covariance[1:, 1:], fine=True)
     slope = covariance[0, 1] / (covariance[1, 1] + 1e-300)
     left = jnp.maximum(covariance[0, 0] - slope * covariance[0, 1], 0.0)

@@ -1,19 +1,20 @@
-"""Incomplete gamma and beta functions, as good for large arguments as for small ones."""
+"""Incomplete gamma and beta functions that are accurate for small and for large arguments."""
 
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import betainc, erfc, gammaincc
 from jaxtyping import Array, Float
 
-_LARGE = 1000.0  # from here on the expansion is right to 1e-7
-_MANY = 1e6  # likewise, if the other argument is small beside it
+_LARGE = 1000.0  # above it, the expansion has an error below 1e-7
+_MANY = 1e6  # the same for the beta function, if the other argument is much smaller
 
 
 def upper_gamma(a: Float[Array, "*b"], x: Float[Array, "*b"]) -> Float[Array, "*b"]:
-    """Q(a, x) = Γ(a, x)/Γ(a): the probability of fewer than a events at rate x, a a whole number.
+    """Q(a, x) = Γ(a, x)/Γ(a): the probability of fewer than a events at rate x, for whole a.
 
-    JAX's own takes some √a steps, thousands of them for counts in the millions. For large a this
-    is Temme's uniform expansion (1979) to its second term: with ½η² = μ − log(1 + μ), μ = x/a − 1,
+    JAX's own function takes about √a steps, which is thousands for counts in the millions. For
+    large a this one is Temme's uniform expansion (1979) up to its second term. With
+    ½η² = μ − log(1 + μ) and μ = x/a − 1,
 
         Q = ½ erfc(η√(a/2)) + exp(−½aη²)/√(2πa) · (1/μ − 1/η).
     """
@@ -23,7 +24,7 @@ def upper_gamma(a: Float[Array, "*b"], x: Float[Array, "*b"]) -> Float[Array, "*
     mu = jnp.where(is_large, x, _LARGE) / a - 1
     height = jnp.maximum(mu - jnp.log1p(jnp.maximum(mu, -1 + 1e-300)), 0.0)  # ½η²
     eta = jnp.sign(mu) * jnp.sqrt(2 * height)
-    near = jnp.abs(mu) < 1e-3  # where the two fractions cancel
+    near = jnp.abs(mu) < 1e-3  # here the two fractions cancel
     apart = 1 / jnp.where(near, 1.0, mu) - 1 / jnp.where(near, 1.0, eta)
     second = jnp.where(near, -1 / 3 + mu / 12, apart)
     correction = jnp.exp(-a * height) / jnp.sqrt(2 * np.pi * a) * second
@@ -35,9 +36,8 @@ def lower_beta(
 ) -> Float[Array, "*b"]:
     """I_p(a, b) for p/(1 − p) = odds: the probability of fewer than b failures before a successes.
 
-    JAX's own has a bounded number of steps, and for b in the billions its answer may be any number
-    at all. For large b this is Wise's approximation (1950) by the gamma distribution that the
-    scaled count then follows.
+    JAX's own function takes a limited number of steps, so that its result is arbitrary for b in the
+    billions. For large b this one is Wise's approximation (1950) by a gamma distribution.
     """
     is_large = (b > _MANY) & (b > 100 * a**1.5)
     safe = jnp.where(is_large, 1.0, odds)

@@ -1,4 +1,4 @@
-"""Positive values with noise in proportion."""
+"""LogNormal: positive numbers with noise in proportion to them."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +12,15 @@ from streamgp.registry import storable
 
 @storable
 class LogNormal(Likelihood):
-    """log y = f + noise; `noise` is its standard deviation, in natural log units."""
+    """Positive numbers with noise in proportion to them.
+
+    y is a positive number: log y = f + noise, where f is the latent parameter.
+
+    Args:
+        noise: The standard deviation of the noise of log y, in natural log units; positive. By
+            default it starts at 0.3 times the standard deviation of log y in the channel's first
+            data. It is learned, unless it is given as `fixed(…)`.
+    """
 
     noise: Parameter = None
 
@@ -66,5 +74,5 @@ class LogNormal(Likelihood):
 
 
 def _positive(y: Float[Array, "*b"]) -> Float[Array, "*b"]:
-    """y, or one where y is another channel's."""
+    """y; or 1 if y is not positive and so belongs to another channel."""
     return jnp.where(y > 0, y, 1.0)

@@ -1,4 +1,4 @@
-"""Counts that scatter more than Poisson's."""
+"""NegativeBinomial: counts that vary more than those of a Poisson distribution."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,16 @@ _LARGEST_LOG_MEAN = 60.0
 
 @storable
 class NegativeBinomial(Likelihood):
-    """y is a count of mean μ = exp(f) and variance μ + μ²/concentration."""
+    """Counts that vary more than those of `Poisson`.
+
+    y is a whole number from 0 on. It has mean μ = exp(f) and variance μ + μ²/concentration, where f
+    is the latent parameter.
+
+    Args:
+        concentration: How close y is to a Poisson distribution; positive. By default it starts
+            where half of the variance that the channel's first data have beyond Poisson's is
+            noise. It is learned, unless it is given as `fixed(…)`.
+    """
 
     concentration: Parameter = None
 
@@ -28,7 +37,7 @@ class NegativeBinomial(Likelihood):
         return dist.NegativeBinomial2(mean, self.concentration)
 
     def start(self, y: Float[np.ndarray, " N"]) -> "NegativeBinomial":
-        """With half of what the first data's variance has over Poisson's taken for noise."""
+        """As in the base class: half of the variance beyond Poisson's is taken for noise."""
         mean, variance = (np.mean(y), np.var(y)) if len(y) else (1.0, 1.0)
         excess = max(variance - mean, 0.0)
         concentration = np.clip(2 * mean**2 / excess, 0.5, 100.0) if excess > 0 else 10.0
@@ -46,6 +55,6 @@ class NegativeBinomial(Likelihood):
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
         r = self.concentration
-        y, odds = jnp.maximum(y, 0.0), f[0] - jnp.log(r)  # y as it is, if it is this channel's
+        y, odds = jnp.maximum(y, 0.0), f[0] - jnp.log(r)  # y may belong to another channel
         ways = gammaln(y + r) - gammaln(r) - gammaln(y + 1)
         return ways + y * odds - (y + r) * jax.nn.softplus(odds)

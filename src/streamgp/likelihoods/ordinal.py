@@ -1,4 +1,4 @@
-"""One of K classes in order: grades, ratings."""
+"""Ordinal: one of K classes in order, such as grades."""
 
 import equinox as eqx
 import jax
@@ -15,15 +15,34 @@ from streamgp.likelihoods.categorical import check_classes
 from streamgp.parameters import Parameter, Real, positive
 from streamgp.registry import storable
 
-_SPREAD = 3.0  # of the prior of the first cutpoint, in log odds
+_SPREAD = 3.0  # the standard deviation of the prior of the first cutpoint, in log odds
 
 
 @storable
 class Ordinal(Likelihood):
-    """y is a class 0 … K−1, the higher the larger f: P(y ≤ k) = sigmoid(c_k − f).
+    """One of several classes in order, such as grades or ratings.
 
-    The K−1 cutpoints c are learned as `first` and the K−2 `gaps` between them, which are positive,
-    so that they stay in order.
+    y is a class number from 0 (the lowest) to K − 1 (the highest), or a label of a categorical data
+    type. A larger latent parameter f makes higher classes more probable:
+    P(y ≤ k) = sigmoid(c_k − f) with K − 1 cutpoints c. They are described by the first of them and
+    by the gaps between them, so that they stay in order.
+
+    Args:
+        classes: The number K of classes; at least 2. There is no default. Count every class that
+            may occur, also those that the first data do not have.
+        first: The first cutpoint c_0, in log odds. By default it starts where the lowest class has
+            its share of the channel's first data at f = 0. It is learned, unless it is given as
+            `fixed(…)`.
+        gaps: The K − 2 gaps between neighbouring cutpoints; positive. By default they start where
+            the other classes have their shares. They are learned, unless given as `fixed(…)`.
+
+    Raises:
+        ConfigurationError: If `classes` is not a whole number of at least 2.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"grade": sgp.Ordinal(5)}).channels
+        ('grade',)
     """
 
     classes: int = eqx.field(static=True)
@@ -37,13 +56,18 @@ class Ordinal(Likelihood):
 
     @property
     def cutpoints(self) -> Float[Array, " C"]:
+        """The K − 1 cutpoints, in increasing order."""
         return self.first + jnp.concatenate([jnp.zeros(1), jnp.cumsum(self.gaps)])
 
     def distribution(self, f: Float[Array, "*b J"]) -> dist.Distribution:
         return dist.OrderedLogistic(f[..., 0], self.cutpoints)
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Ordinal":
-        """With the cutpoints that give every class its share of the first data where f = 0."""
+        """As in the base class: every class has its share of the first data at f = 0.
+
+        Raises:
+            ConfigurationError: If there is another number of gaps than K − 2.
+        """
         counts = np.bincount(y.astype(int), minlength=self.classes) + 1.0
         cutpoints = special.logit(np.cumsum(counts)[:-1] / counts.sum())
         first = cutpoints[0] if self.first is None else self.first
@@ -54,13 +78,15 @@ class Ordinal(Likelihood):
         if shape != (self.classes - 2,):
             raise ConfigurationError(
                 problem(
-                    f"{self.classes - 2} gaps", f"shape {shape}", "Give one a pair of cutpoints."
+                    f"gaps of shape ({self.classes - 2},)",
+                    f"shape {shape}",
+                    "Give one per pair of neighbouring cutpoints.",
                 )
             )
         return Ordinal(self.classes, first, gaps)
 
     def moments(self, f: Float[Array, "*b J"]) -> tuple[Array, Array]:
-        """Of the K indicators of the classes: the numbers only say their order."""
+        """Mean and variance of the K indicators of the classes: the numbers are only an order."""
         probabilities = self.distribution(f).probs
         return probabilities, probabilities * (1 - probabilities)
 
@@ -70,8 +96,9 @@ class Ordinal(Likelihood):
         return jnp.where(y < 0, 0.0, jnp.where(y < self.classes - 1, inside, 1.0))
 
     def log_density(self, y: Float[Array, ""], f: Float[Array, " J"]) -> Float[Array, ""]:
-        """In the form that no rounding reaches: for l < u the cutpoints about the class,
+        """log p(y | f), in a form without cancellation.
 
+        With l < u the cutpoints on both sides of the class,
         σ(u−f) − σ(l−f) = σ(u−f)·σ(f−l)·(1 − exp(l−u)).
         """
         k = jnp.clip(y, 0, self.classes - 1).astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""Counts."""
+"""Poisson: counts."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,12 +10,21 @@ from streamgp.likelihoods.base import Likelihood, site_at_mode
 from streamgp.likelihoods.incomplete import upper_gamma
 from streamgp.registry import storable
 
-_LARGEST_LOG_RATE = 60.0  # a rate of 1e26: past it, proposals are damped, not exponentiated
+_LARGEST_LOG_RATE = 60.0  # a rate of 1e26; the exponential of larger values is clipped
 
 
 @storable
 class Poisson(Likelihood):
-    """y is a count with rate exp(f)."""
+    """Counts of events.
+
+    y is a whole number from 0 on. It has a Poisson distribution with mean exp(f), where f is the
+    latent parameter. There are no other parameters.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"departures": sgp.Poisson()}).channels
+        ('departures',)
+    """
 
     log_concave = True
 
@@ -47,7 +56,7 @@ class Poisson(Likelihood):
     def first_site(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> tuple[Float[Array, " J"], Float[Array, "J J"]]:
-        """A count far below its predicted rate begins at its own mode, firmly."""
+        """A count far below its predicted rate begins at its own mode."""
         mode = jnp.log(y + 0.5)
         distance = mean[0] + 0.5 * covariance[0, 0] - mode
         gradient, precision = site_at_mode(mode, y + 1.0, distance, mean[0], covariance[0, 0])

@@ -1,4 +1,4 @@
-"""Nodes and weights for expectations under a standard normal in J dimensions."""
+"""Quadrature: nodes and weights for expectations under a standard normal in J dimensions."""
 
 import functools
 from collections.abc import Callable
@@ -14,21 +14,21 @@ _QUASI_RANDOM_PAIRS = 256
 _EVEN = 1025
 _FINE = 32
 _NEWTON_STEPS = 25
-_NEWTON_ERROR = 1e-6  # of the mode, which is then known to its square
+_NEWTON_ERROR = 1e-6  # the last step is smaller, and the error of the mode about its square
 _LONGEST_STEP = 3.0
 
 
 @functools.lru_cache(maxsize=32)
 def nodes(latents: int) -> tuple[np.ndarray, np.ndarray]:
-    """ε of shape (K, J) and weights of shape (K,) that sum to one.
+    """Nodes ε of shape (K, J), and weights of shape (K,) that sum to one.
 
-    Gauss-Hermite, nested, up to three latents. Beyond, a scrambled Sobol set with antithetic
-    pairs, rescaled so that its first two moments are exact: expectations of quadratics (a
-    Gaussian site's) carry no error at all.
+    For up to three latent parameters they are a grid of Gauss-Hermite nodes. For more they are a
+    scrambled Sobol set with antithetic pairs, rescaled so that its first two moments are exact.
+    Expectations of quadratic functions, such as the logarithm of a Gaussian, then have no error.
     """
     if latents in _NODES_PER_DIMENSION:
         return _gauss_hermite(latents, _NODES_PER_DIMENSION[latents])
-    from scipy.stats import qmc  # here, because it takes most of a second to import
+    from scipy.stats import qmc  # imported here, because that takes most of a second
 
     uniform = qmc.Sobol(latents, seed=0).random(_QUASI_RANDOM_PAIRS)
     half = special.ndtri(np.clip(uniform, 1e-12, 1 - 1e-12))
@@ -47,7 +47,7 @@ def _gauss_hermite(latents: int, order: int) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.lru_cache(maxsize=32)
 def fine_nodes(latents: int) -> tuple[np.ndarray, np.ndarray]:
-    """More of them, for mixtures whose components may be narrow: evenly spaced in one dimension."""
+    """More nodes, for integrands that may be narrow. In one dimension they are evenly spaced."""
     if latents == 2:
         return _gauss_hermite(latents, _FINE)
     if latents > 2:
@@ -57,7 +57,7 @@ def fine_nodes(latents: int) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.lru_cache(maxsize=32)
 def even_nodes(count: int, *, thinned: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Evenly spaced nodes in one dimension; if `thinned`, every other has no weight."""
+    """Evenly spaced nodes in one dimension. If `thinned`, every second node has no weight."""
     points = np.linspace(-8.5, 8.5, count)
     weights = np.exp(-0.5 * points**2)
     if thinned:
@@ -68,7 +68,7 @@ def even_nodes(count: int, *, thinned: bool = False) -> tuple[np.ndarray, np.nda
 def spread(
     mean: Float[Array, "*b J"], covariance: Float[Array, "*b J J"], *, fine: bool = False
 ) -> tuple[Float[Array, "K *b J"], np.ndarray]:
-    """The nodes moved to N(mean, covariance): f_k = m + chol(S)·ε_k, and their weights."""
+    """Nodes f_k = m + chol(S)·ε_k for expectations under N(m, S), and their weights."""
     latents = mean.shape[-1]
     points, weights = fine_nodes(latents) if fine else nodes(latents)
     return mean + jnp.einsum("...jk,Kk->K...j", root(covariance), points), weights
@@ -79,11 +79,11 @@ def log_integral(
     mean: Float[Array, ""],
     variance: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """log ∫ p(f) N(f; mean, variance) df for log-concave p, by quadrature about the mode.
+    """log ∫ p(f) N(f; mean, variance) df for log-concave p, by quadrature around the mode.
 
-    Nodes that follow the normal alone miss a p that is much narrower than it (a large count).
+    Nodes that are spread as the normal would miss a much narrower p, such as that of a large count.
     """
-    variance = variance + 1e-18 * (1 + mean**2)  # wide enough for nodes to be told apart
+    variance = variance + 1e-18 * (1 + mean**2)  # wide enough for the nodes to differ
 
     def integrand(f: Float[Array, ""]) -> Float[Array, ""]:
         return log_density(f) - 0.5 * (f - mean) ** 2 / variance
@@ -104,13 +104,15 @@ def log_integral(
     at_nodes = jax.vmap(integrand)(mode + width * points[:, 0])
     terms = at_nodes + 0.5 * points[:, 0] ** 2 + np.log(weights)
     total = jax.nn.logsumexp(terms) + jnp.log(width) - 0.5 * jnp.log(variance)
-    return jnp.where(jnp.isnan(total), -jnp.inf, total)  # so far off that the mode overflows
+    return jnp.where(
+        jnp.isnan(total), -jnp.inf, total
+    )  # if the mode is so far off that it overflows
 
 
 def root(covariance: Float[Array, "*b J J"]) -> Float[Array, "*b J J"]:
-    """Lower square root of small covariances that may be singular, column by column.
+    """The lower square root of small covariances, which may be singular, column by column.
 
-    Written out rather than left to LAPACK: J is a few, the rows are many.
+    LAPACK would be slower, since there are many rows and each matrix is small.
     """
     size = covariance.shape[-1]
     scale = jnp.max(jnp.diagonal(covariance, axis1=-2, axis2=-1), axis=-1)

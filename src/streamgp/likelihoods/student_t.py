@@ -1,4 +1,4 @@
-"""Real values with outliers."""
+"""StudentT: real numbers with outliers."""
 
 import jax
 import jax.numpy as jnp
@@ -11,16 +11,29 @@ from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.parameters import Parameter, fixed, positive
 from streamgp.registry import storable
 
-_LOG_PRECISIONS = np.arange(-70 * 14, 4 * 14 + 1) / 14  # zero among them: a normal's, df → ∞
+_LOG_PRECISIONS = np.arange(-70 * 14, 4 * 14 + 1) / 14  # includes 0, the normal limit df → ∞
 _UNIT = np.linspace(0.0, 1.0, 96)
 
 
 @storable
 class StudentT(Likelihood):
-    """y = f + noise with Student's heavy tails: `scale` in the units of y, `df` degrees of freedom.
+    """Real numbers with outliers.
 
-    Left out, `df` is 4 and stays there; a number that is given is where learning starts, as for
-    any parameter, and `fixed(…)` holds it. The variance is infinite for `df` up to 2.
+    y is any real number: y = f + noise, where f is the latent parameter and the noise has Student's
+    t distribution. Outliers have little influence on what is learned.
+
+    Args:
+        scale: The scale of the noise, in the units of y; positive. By default it starts at 0.3
+            times the spread of the channel's first data, measured by their quartiles. It is
+            learned, unless it is given as `fixed(…)`.
+        df: The degrees of freedom; positive. Fewer of them mean heavier tails. By default they are
+            fixed at 4. A number that is given is where learning starts, and `fixed(…)` keeps it.
+            The variance of y is infinite for `df` up to 2.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"price": sgp.StudentT(df=sgp.fixed(3.0))}).channels
+        ('price',)
     """
 
     scale: Parameter = None
@@ -34,12 +47,12 @@ class StudentT(Likelihood):
         return StudentT(positive(self.scale, 0.3 * scale[0]), positive(self.df, fixed(4.0)))
 
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
-        """Median and the middle half's width, which outliers do not move."""
+        """As in the base class: the median and the quartiles, which outliers do not move."""
         offset, scale = Gaussian().location(y)
         low, middle, high = np.quantile(y, [0.25, 0.5, 0.75]) if len(y) else (0.0, 0.0, 0.0)
         if high - low <= 1e-12 * max(abs(low), abs(high)):
             return offset, scale
-        return np.array([middle]), np.array([(high - low) / 1.349])  # a normal's is 1.349 σ
+        return np.array([middle]), np.array([(high - low) / 1.349])  # of a normal: 1.349 σ
 
     def expected_log_density(
         self, y: Float[Array, ""], mean: Float[Array, " J"], covariance: Float[Array, "J J"]
@@ -69,9 +82,9 @@ class StudentT(Likelihood):
     def _given_precision(
         self, mean: Float[Array, " J"], covariance: Float[Array, "J J"]
     ) -> tuple[dist.Distribution, Float[Array, " K"]]:
-        """y as a mixture of normals over the precision, where f integrates out; and log weights.
+        """y as a mixture of normals over the precision, with f integrated out; and log weights.
 
-        Right however wide q(f) is and however far off y.
+        This is accurate for any width of q(f) and any distance of y.
         """
         half, u = 0.5 * self.df, _LOG_PRECISIONS
         log_weights = half * (u - np.exp(u))  # of log τ, τ ~ Gamma(df/2, df/2)
@@ -82,10 +95,11 @@ class StudentT(Likelihood):
 def _expected_log1p(
     residual: Float[Array, ""], variance: Float[Array, ""], width: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """E[log(1 + r²/width)] for r ~ N(residual, variance), however narrow or wide that is.
+    """E[log(1 + r²/width)] for r ~ N(residual, variance), accurate for any variance.
 
-    With log(1 + x) = ∫ (1 − exp(−ux))·exp(−u) du/u, where r integrates out. In log u the integrand
-    is smooth and falls off on both sides, so the trapezoidal rule is as good as exact.
+    It uses log(1 + x) = ∫ (1 − exp(−ux))·exp(−u) du/u, in which r can be integrated out. As a
+    function of log u the integrand is smooth and falls off on both sides, so that the trapezoidal
+    rule is accurate to rounding.
     """
     distance, spread = residual**2 / width, variance / width
     low, high = -24.0 - jax.lax.stop_gradient(jnp.log1p(distance + spread)), 3.7
