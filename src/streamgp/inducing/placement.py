@@ -1,6 +1,7 @@
 """Placement: move a state to the inducing points that a strategy wants."""
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -164,7 +165,7 @@ class Placer:
 
     def _kept(self, state: State, batch: Batch, budget: int) -> Points:
         """The points that stay when there may be no more than that of any latent function."""
-        kept = self.strategy.kept(state, budget)
+        kept: Any = self.strategy.kept(state, budget)
         if kept is None:
             kept = _pruned(self.strategy, state, batch, jnp.asarray(budget))
         points = np.asarray(state.inducing.points)
