@@ -1,11 +1,11 @@
-"""The methods we compare with are what they say: each against dense algebra."""
+"""Every baseline against dense algebra."""
 
 import numpy as np
 import pytest
 from scipy.linalg import cho_factor, cho_solve
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
+from streamgp.model.specification import Specification
 from streamgp_lab.baselines.exact import Exact
 from streamgp_lab.baselines.independent import Independent
 from streamgp_lab.baselines.paper import Paper
@@ -25,7 +25,7 @@ def gram(a, b):
 
 
 def dense(x, y, offset):
-    """Mean and variance of f at AT, given data, by the textbook."""
+    """Mean and variance of f at AT given data, by the textbook formulas."""
     factor = cho_factor(gram(x, x) + 0.25**2 * np.eye(len(x)))
     cross = gram(x, AT)
     mean = offset + cross.T @ cho_solve(factor, y - offset)
@@ -37,7 +37,7 @@ def assert_is(prediction, wanted, tolerance):
     np.testing.assert_allclose(prediction.latent_variance, wanted[1], atol=tolerance)
 
 
-def test_the_exact_gp_is_the_textbooks_in_pieces_too():
+def test_the_exact_gp_equals_the_textbook_after_one_and_two_batches():
     method = Exact(FIXED)
     method.update({"y": (X[:15], Y[:15])})
     assert_is(method.predict(AT), dense(X[:15], Y[:15], Y[:15].mean()), 1e-8)
@@ -79,7 +79,7 @@ def test_the_exact_gp_refuses_what_it_cannot_do():
         Exact(Specification({"y": sgp.Poisson()}))
 
 
-def test_streaming_sparse_with_a_point_an_input_is_the_exact_gp():
+def test_streaming_sparse_with_one_point_per_input_is_the_exact_gp():
     method = StreamingSparse(LIKELIHOOD, KERNEL, points={1: 15, 2: 40}.get)
     method._learn = False  # points stay at the inputs
     method.update({"y": (X[:15], Y[:15])})
@@ -98,7 +98,7 @@ def test_streaming_sparse_keeps_what_it_learned():
 
 
 def test_the_papers_bound_has_the_exact_posterior_at_its_top():
-    """With all fixed and points where both batches need them, q is the batch posterior."""
+    """With fixed hyperparameters and the same points for both batches, q is the exact posterior."""
     method = Paper(FIXED, points=lambda t: 9, rounds=1, iterations=3000)
     method._low, method._high = X.min(), X.max()  # the same grid both times
     method.update({"y": (X[::2], Y[::2])})
@@ -121,7 +121,7 @@ def test_the_papers_algorithm_takes_several_channels():
     assert np.isfinite(scores(X[20:22], Y[20:22]).log_predictive_rows["a"]).all()
 
 
-def test_independent_channels_do_not_hear_each_other():
+def test_independent_channels_do_not_share_data():
     both = Independent({name: sgp.ContinualGP(sgp.Gaussian()) for name in "ab"})
     both.update({"a": (X, Y), "b": (X, -Y)})
     alone = sgp.ContinualGP(sgp.Gaussian())

@@ -1,4 +1,4 @@
-"""Every experiment of the paper, with a share of its data: it runs, holds and is written down."""
+"""Every experiment of the paper runs with a share of its data, and its report is written."""
 
 import json
 from dataclasses import replace
@@ -6,17 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from streamgp.cli import main
 from streamgp.errors import StreamGPError
-from streamgp_lab.experiments import report
+from streamgp_lab.cli import main
+from streamgp_lab.datasets import files
 from streamgp_lab.experiments.catalogue import EXPERIMENTS
-from streamgp_lab.experiments.problem import Options
+from streamgp_lab.experiments.experiment import Options
 from streamgp_lab.experiments.protocol import run
-from streamgp_lab.experiments.scores import Score, pooled, score
-from streamgp_lab.experiments.sources import files
-from streamgp_lab.experiments.tables import claims, tables
+from streamgp_lab.experiments.summary import claims, report, tables
+from streamgp_lab.reporting.page import index
+from streamgp_lab.reporting.report import write
+from streamgp_lab.scores import Score, pooled, score
 
-# The share of its data, and the methods that are not too slow to go with each.
+# The share of its data, and the methods that are fast enough.
 REDUCED = {
     "streaming": (0.2, ("streamgp", "streaming sparse GP", "the paper's algorithm")),
     "overlapping": (0.2, ("streamgp",)),
@@ -35,11 +36,11 @@ REDUCED = {
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_an_experiment_runs_and_is_written_down(name, tmp_path, unchecked):
+def test_an_experiment_runs_and_its_report_is_written(name, tmp_path, unchecked):
     share, kept = REDUCED[name]
     experiment = EXPERIMENTS[name].only(*kept)
     if name == "heterogeneous":  # the picture of the gap needs a second method
-        experiment = replace(experiment, figures=dict(list(experiment.figures.items())[:1]))
+        experiment = replace(experiment, pictures=dict(list(experiment.pictures.items())[:1]))
     outcome = run(experiment, Options(seed=2, share=share))
     assert not outcome.ours.reason
     for channel in outcome.problem.channels:
@@ -51,9 +52,10 @@ def test_an_experiment_runs_and_is_written_down(name, tmp_path, unchecked):
         learned = len(outcome.problem.everything()["y"][1])
         warm = sum(len(b["y"][1]) for b in outcome.problem.train[: outcome.problem.single])
         assert len(outcome.ours.singles["y"]) == learned - warm
-    written = report.write([outcome], tmp_path)
-    page = report.index(tmp_path).read_text()
-    assert all(path.stat().st_size > 500 for path in written)
+    write(report([outcome]), tmp_path)
+    page = index(tmp_path, "A title").read_text()
+    assert {path.suffix for path in tmp_path.iterdir()} == {".md", ".json", ".png", ".svg", ".html"}
+    assert all(path.stat().st_size > 500 for path in tmp_path.iterdir())
     record = json.loads((tmp_path / f"{name}.json").read_text())
     assert set(record["seeds"][0]) == set(experiment.methods)
     for table in tables([outcome]):
@@ -63,7 +65,7 @@ def test_an_experiment_runs_and_is_written_down(name, tmp_path, unchecked):
 
 
 def test_streaming_reaches_the_offline_and_the_exact_model():
-    """What the tables claim, asserted on half the data, over seeds: single batches are small."""
+    """What the tables claim, on half the data and over seeds, because single batches are small."""
     gaps, drifts, covered = [], [], []
     experiment = EXPERIMENTS["streaming"].only("streamgp", "exact GP")
     for seed in range(3):
@@ -138,7 +140,7 @@ def test_the_command_lists_and_refuses(capsys, tmp_path):
     assert "banana" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="name of an experiment"):
         main(["reproduce", "nonsense", "--out", str(tmp_path)])
-    with pytest.raises(SystemExit, match="at least one seed"):
+    with pytest.raises(SystemExit, match="seeds and jobs of at least 1"):
         main(["reproduce", "mocap", "--seeds", "0"])
     with pytest.raises(SystemExit, match="folder"):
         main(["reproduce", "mocap", "--data", str(tmp_path / "none")])
@@ -146,5 +148,5 @@ def test_the_command_lists_and_refuses(capsys, tmp_path):
 
 def test_the_command_runs_and_writes(capsys, tmp_path):
     main(["reproduce", "horizon", "--share", "0.3", "--out", str(tmp_path)])
-    assert "Yes or no along a line" in capsys.readouterr().out
+    assert "Two classes and one input" in capsys.readouterr().out
     assert "horizon.png" in (tmp_path / "index.html").read_text()

@@ -17,7 +17,7 @@ def matern(a, b):
 
 
 def exact(x, y, at):
-    """Mean and variance of f, by the textbook."""
+    """Mean and variance of f, by the textbook formulas."""
     cross = matern(x, at)
     weights = np.linalg.solve(matern(x, x) + NOISE**2 * np.eye(len(x)), cross)
     return OFFSET + weights.T @ (y - OFFSET), VARIANCE - np.sum(weights * cross, axis=0)
@@ -31,7 +31,7 @@ def regression(count=500, step=0.05):
 
 
 def signs(count=600):
-    """Which half of a period: the function that the labels follow, and labels with noise."""
+    """Inputs, the sign of a sine, and the same signs with noise, as labels."""
     x = 0.01 * np.arange(count)
     sign = np.sin(2 * np.pi * x / 3) > 0
     flips = np.random.default_rng(1).uniform(size=count) < 0.05
@@ -87,7 +87,7 @@ def test_labels_are_filtered_as_if_every_equation_were_solved():
 
 
 def settled_probit_scores(step, signs):
-    """Closed-form moments of labels, and no table: a Riccati equation a sample."""
+    """Closed-form moments of labels and one Riccati equation per sample, without a table."""
     rate = np.sqrt(3) / LENGTHSCALE
     prior = VARIANCE * np.diag([1.0, rate**2])
     a = linalg.expm(step * np.array([[0.0, 1.0], [-(rate**2), -2 * rate]]))

@@ -1,27 +1,32 @@
-"""Comparisons with peers: the protocol, the scores, what is said of them. None is installed."""
+"""Races: the protocol, the scores, the claims and the reports. No other library is installed."""
 
 import json
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from streamgp.cli import bench
 from streamgp.errors import ConfigurationError
+from streamgp_lab.cli import bench
 from streamgp_lab.experiments import banana, solar
+from streamgp_lab.experiments.experiment import Options
+from streamgp_lab.problem import Problem, rows
+from streamgp_lab.progress import bar
 from streamgp_lab.races import contender as contender_module
-from streamgp_lab.races import environments, report, worker
-from streamgp_lab.races.catalogue import COMPARISONS, growth_claims, start_claims
-from streamgp_lab.races.comparison import Comparison, Race, at_least, no_worse
-from streamgp_lab.races.comparisons import dimensions
-from streamgp_lab.races.contender import ContenderError, Entry
+from streamgp_lab.races import environments, growth, race, start, summary, worker
+from streamgp_lab.races.benchmark import Settings, comparison
+from streamgp_lab.races.comparisons import batches, channels, dimensions, samples
+from streamgp_lab.races.contender import Contender, ContenderError
 from streamgp_lab.races.growth import Curve
-from streamgp_lab.races.problem import Problem, joined, of_experiment, rows, score
-from streamgp_lab.races.race import Result, race
+from streamgp_lab.races.race import Race, Result
 from streamgp_lab.races.start import Start
-from streamgp_lab.races.tables import race_table, ratios, spread
+from streamgp_lab.reporting.claims import at_most, faster, no_worse
+from streamgp_lab.reporting.report import write
+from streamgp_lab.reporting.tables import median_and_range
+from streamgp_lab.scores import score_of_moments
 
 
 @pytest.fixture
@@ -29,21 +34,22 @@ def stream() -> Problem:
     generator = np.random.default_rng(0)
     x = np.linspace(0, 10, 90)
     y = np.sin(x) + 0.2 * generator.normal(size=90)
-    return Problem("a sine", [rows(x[:60], y[:60])], [rows(x[:60], y[:60])], rows(x[60:], y[60:]))
+    batch, later = {"y": (x[:60], y[:60])}, {"y": (x[60:], y[60:])}
+    return Problem([batch, later], [batch], single=1)
 
 
 @pytest.fixture
 def contenders(tmp_path, monkeypatch):
-    """A folder for contenders of the test's own."""
-    (tmp_path / "contenders").mkdir()
-    monkeypatch.setattr(contender_module, "_HERE", tmp_path)
-    return tmp_path / "contenders"
+    """A folder for contenders of the test."""
+    monkeypatch.setattr(contender_module, "FOLDER", tmp_path)
+    return tmp_path
 
 
-def run(problem, *entries, repeats=1, folder="unused"):
-    told = []
-    results = race(problem, entries, folder, repeats=repeats, told=told.append)
-    assert len(told) == repeats * len(entries)
+def run(problem, *contenders, repeats=1):
+    shown = []
+    each = Race("a race", problem, contenders)
+    results = race.run(each, Path("unused"), repeats=repeats, begin=shown.append)
+    assert len(shown) == repeats * len(contenders)
     return results
 
 
@@ -56,12 +62,12 @@ def test_arrays_survive_the_wire():
 
 
 def test_a_filter_is_the_exact_gp(stream):
-    """Same hyperparameters, same model: a Kalman filter and scikit-learn agree sample by sample."""
-    results = run(stream, Entry("filter", "kalman"), Entry("exact", "sklearn_exact"))
+    """With the same hyperparameters a Kalman filter and scikit-learn agree on every sample."""
+    results = run(stream, Contender("filter", "kalman"), Contender("exact", "sklearn_exact"))
     (filtered,), (exact,) = results["filter"], results["exact"]
     assert not filtered.reason, filtered.reason
     np.testing.assert_allclose(filtered.prequential, exact.prequential, rtol=1e-5)
-    assert np.isnan(filtered.final.nlpd)  # it cannot look back
+    assert np.isnan(filtered.final.nlpd)  # it cannot predict the past
     assert exact.final.error < 0.3
     assert len(exact.sample_cpu) == 30
     assert exact.peak > 10
@@ -71,7 +77,9 @@ def test_ours_streams_either_way(stream):
     settings = {"kernel": "matern32", "grid": [0, 10, 12], "every": 0}
     many = {**settings, "many": True}
     results = run(
-        stream, Entry("one", "ours", settings=settings), Entry("many", "ours", settings=many)
+        stream,
+        Contender("one", "ours", settings=settings),
+        Contender("many", "ours", settings=many),
     )
     (one,), (together,) = results["one"], results["many"]
     assert not one.reason, one.reason
@@ -80,7 +88,7 @@ def test_ours_streams_either_way(stream):
 
 
 def test_everything_at_once(contenders):
-    """Batches one by one, or joined for a contender that wants all of them."""
+    """Batches come one by one, or joined for a contender that needs all of them."""
     (contenders / "counts.py").write_text(
         "import numpy as np\n"
         "class Contender:\n"
@@ -89,18 +97,18 @@ def test_everything_at_once(contenders):
         "    def predict(self, x, channel):\n"
         "        return np.full(len(x), float(len(self.sizes))), np.ones(len(x))\n"
     )
-    parts = [rows(np.arange(4.0), np.ones(4)), rows(np.arange(3.0), np.ones(3))]
-    problem = Problem("counts", parts, parts)
+    parts = [{"y": (np.arange(float(n)), np.full(n, 3.0))} for n in (4, 3)]
+    problem = Problem(parts, parts)
     results = run(
         problem,
-        Entry("stream", "counts"),
-        Entry("offline", "counts", everything=True),
-        Entry("rehearsed", "counts", rehearsed=True),
+        Contender("stream", "counts"),
+        Contender("offline", "counts", everything=True),
+        Contender("rehearsed", "counts", rehearsed=True),
         repeats=2,
     )
-    assert results["rehearsed"][0].final.error == 1.0  # begun anew: two batches, not four
+    assert results["rehearsed"][0].final.error == 1.0  # it restarted: two batches, not four
     assert [len(result.cpu) for result in results["stream"]] == [2, 2]
-    assert results["offline"][0].final.error == 0.0
+    assert results["offline"][0].final.error == 2.0
     assert results["stream"][0].final.error == 1.0
     assert np.isnan(results["offline"][0].oldest_first)
 
@@ -109,7 +117,7 @@ def test_everything_at_once(contenders):
     ("body", "words"),
     [
         ("raise RuntimeError('no luck')", "no luck"),
-        ("import os; os._exit(3)", "ended with 3"),
+        ("import os; os._exit(3)", "exit status 3"),
         ("self.missing", "AttributeError"),
     ],
 )
@@ -117,42 +125,43 @@ def test_a_contender_that_breaks_says_why(contenders, stream, body, words):
     (contenders / "broken.py").write_text(
         f"class Contender:\n    def learn(self, x, y, channel):\n        {body}\n"
     )
-    (result,) = run(stream, Entry("broken", "broken"))["broken"]
+    (result,) = run(stream, Contender("broken", "broken"))["broken"]
     assert words in result.reason
-    table = race_table(Race(stream, []), {"streamgp": [Result(reason="x")], "broken": [result]})
+    results = {"streamgp": [Result(reason="x")], "broken": [result]}
+    table = summary.table(Race("a race", stream, []), results)
     assert words in table.rows[1][1]
 
 
 def test_a_contender_that_cannot_start_says_why(contenders):
     (contenders / "broken.py").write_text("import no_such_package\n")
     with pytest.raises(ContenderError, match="no_such_package"):
-        Entry("broken", "broken").start(contenders)
+        Contender("broken", "broken").start(contenders)
 
 
 def test_scores():
     generator = np.random.default_rng(0)
     y, mean, variance = generator.normal(size=(3, 50))
     variance = np.exp(variance)
-    got = score("real", y, mean, variance)
+    got = score_of_moments("real", y, mean, variance)
     density = stats.norm(mean, np.sqrt(variance))
     np.testing.assert_allclose(got.nlpd, -density.logpdf(y).mean())
     low, high = density.interval(0.95)
     np.testing.assert_allclose(got.coverage, np.mean((low <= y) & (y <= high)))
     chances = np.array([0.9, 0.2, 0.6])
-    got = score("binary", np.array([1.0, 0.0, 0.0]), chances, chances)
-    np.testing.assert_allclose(got[:2], (-np.log([0.9, 0.8, 0.4]).mean(), 1 / 3))
+    got = score_of_moments("binary", np.array([1.0, 0.0, 0.0]), chances, chances)
+    np.testing.assert_allclose(got[:3], (3, -np.log([0.9, 0.8, 0.4]).mean(), 1 / 3))
 
 
 def test_problems_of_experiments():
-    problem = of_experiment(banana.EXPERIMENT, 0.05)
+    problem = banana.problem(Options(share=0.05))
     assert problem.kind == "binary"
     assert len(problem.train) == 4
     low, high = problem.span[0]
     assert low < -2
     assert high > 2
-    sunspots = of_experiment(solar.EXPERIMENT, 0.1)
+    sunspots = solar.problem(Options(share=0.1))
     assert sunspots.kind == "real"
-    assert len(sunspots.single.y) == 100
+    assert rows(sunspots.channels, *sunspots.train[sunspots.single :]).size == 100
 
 
 @pytest.mark.parametrize(
@@ -160,30 +169,37 @@ def test_problems_of_experiments():
 )
 def test_tables_of_several_inputs(name, count, width):
     drifting = dimensions.problem(name, drift=True, share=1.0)
-    everything = joined([*drifting.train, *drifting.test])
+    everything = rows(["y"], *drifting.train, *drifting.test)
     assert everything.x.shape == (count, width)
     np.testing.assert_allclose(everything.x.mean(axis=0), 0.0, atol=1e-9)
     np.testing.assert_allclose(everything.y.std(), 1.0)
     assert len(drifting.train) == len(drifting.test) == 50
-    far = np.linalg.norm(drifting.train[0].x.mean(axis=0) - drifting.train[-1].x.mean(axis=0))
     shuffled = dimensions.problem(name, drift=False, share=1.0)
-    near = np.linalg.norm(shuffled.train[0].x.mean(axis=0) - shuffled.train[-1].x.mean(axis=0))
-    assert far > 5 * near
+    assert moved(drifting) > 5 * moved(shuffled)
+
+
+def moved(problem):
+    """How far the mean input of the last batch is from that of the first."""
+    first, last = (problem.train[step]["y"][0].mean(axis=0) for step in (0, -1))
+    return np.linalg.norm(first - last)
 
 
 def test_claims():
-    assert at_least(10, 12.0, "as they").holds
-    assert not at_least(10, 9.0, "as they").holds
+    assert faster(10, 12.0, "they").holds
+    assert not faster(10, 9.0, "they").holds
     assert no_worse("NLPD", 1.0, 1.0).holds
     assert not no_worse("NLPD", 1.1, 1.0).holds
     assert no_worse("NLPD", 1.1, 1.0, by=0.2).holds
     assert no_worse("NLPD", 1.1, np.nan).holds is None  # they failed
-    assert at_least(10, np.nan, "as they").holds is None
+    assert faster(10, np.nan, "they").holds is None
+    assert at_most(0.1, [0.0, 0.1], "NLPD").holds
+    assert not at_most(0.1, [0.2], "NLPD").holds
+    assert at_most(0.1, [np.nan], "NLPD").holds is None
     assert no_worse("NLPD", np.nan, 1.0).holds is False
     slow = Result(cpu=np.array([9.0, 2.0, 2.0]))
     fast = Result(cpu=np.array([9.0, 0.5, 0.5]))
-    assert ratios([slow], [fast], lambda result: result.warm) == [4.0]
-    assert spread([1.0, 3.0, 2.0], "×") == "2× (1–3)"
+    assert summary.ratios([slow], [fast], lambda result: result.warm) == [4.0]
+    assert median_and_range([1.0, 3.0, 2.0], "×") == "2× (1–3)"
 
 
 def test_exponents():
@@ -193,41 +209,42 @@ def test_exponents():
     np.testing.assert_allclose(curve.memory_exponent, 0.0, atol=1e-12)
     steep = Curve("M", "M", 0, sizes, [s**3.5 for s in sizes], sizes, [100.0] * 4)
     seen = Curve("seen", "samples seen", 0, sizes, [1.0] * 4, sizes, [s * 1.0 for s in sizes])
-    assert [claim.holds for claim in growth_claims([curve, steep, seen])] == [
+    assert [claim.holds for claim in growth.claims([curve, steep, seen])] == [
         True,
         False,
         True,
         False,
     ]
-    claims = start_claims({"cold cache": [Start(1, 1, 9)], "warm cache": [Start(1, 1, 2)]})
+    claims = start.claims({"cold cache": [Start(1, 1, 9)], "warm cache": [Start(1, 1, 2)]})
     assert [claim.holds for claim in claims] == [True, False, True]
 
 
 def test_what_is_written(stream, tmp_path):
-    results = run(stream, Entry("streamgp", "kalman"), Entry("exact", "sklearn_exact"), repeats=2)
-    each = Race(stream, [], lambda found: [at_least(2, 3.0, "as before")])
-    text = report.write_races(
-        Comparison("samples", "About.", lambda share: []), [(each, results)], tmp_path
-    )
-    assert "at least 2× as fast as before: 3.0× (holds)" in text.read_text()
+    contenders = [Contender("streamgp", "kalman"), Contender("exact", "sklearn_exact")]
+    each = Race("a sine", stream, contenders, lambda found: [faster(2, 3.0, "before")])
+    benchmark = comparison("samples", "About.", lambda share: [each])
+    with bar("samples") as line:
+        (report,) = benchmark.measure(Settings(tmp_path, repeats=2), line)
+    text = write(report, tmp_path)
+    assert "- a sine: at least 2× as fast as before: 3.0× (holds)" in text.read_text()
     assert len(re.findall(r"^\| (streamgp|exact) \|", text.read_text(), re.MULTILINE)) == 2
     record = json.loads((tmp_path / "samples.json").read_text())
     assert len(record["measured"][0]["results"]["exact"]) == 2
     assert {path.suffix for path in tmp_path.iterdir()} == {".md", ".json", ".png", ".svg"}
     curve = Curve("M", "M", 0, [1, 2], [1.0, 2.0], [1.0, 2.0], [5.0, 6.0])
-    assert "| M | 1.00 | 0.26 |" in report.write_growth([curve], [], tmp_path).read_text()
-    starts = {"cold cache": [Start(1, 0.5, 6)]}
-    assert "| cold cache | 1 | 0.5 | 6 |" in report.write_starts(starts, [], tmp_path).read_text()
+    assert "| M | 1.00 | 0.26 |" in write(growth.report([curve]), tmp_path).read_text()
+    starts = {"cold cache": [Start(1, 0.5, 6)], "warm cache": [Start(1, 0.5, 2)]}
+    assert "| cold cache | 1 | 0.5 | 6 |" in write(start.report(starts), tmp_path).read_text()
 
 
 def test_every_comparison_has_ours_and_files_for_all():
-    for comparison in COMPARISONS.values():
-        for each in comparison.races(0.1):
-            assert each.entries[0].name == "streamgp"
-            for entry in each.entries:
-                assert (contender_module._HERE / "contenders" / f"{entry.file}.py").exists()
-                assert entry.environment in (environments.OURS, *environments.REQUIREMENTS)
-                json.dumps(entry.settings)
+    for module in (batches, channels, dimensions, samples):
+        for each in module.races(0.1):
+            assert each.contenders[0].name == "streamgp"
+            for contender in each.contenders:
+                assert (contender_module.FOLDER / f"{contender.file}.py").exists()
+                assert contender.environment in (environments.OWN, *environments.REQUIREMENTS)
+                json.dumps(contender.settings)
 
 
 def test_an_environment_that_cannot_be_made(tmp_path, monkeypatch):
@@ -240,12 +257,12 @@ def test_an_environment_that_cannot_be_made(tmp_path, monkeypatch):
     with pytest.raises(ConfigurationError, match="no network"):
         environments.python("gpflow", tmp_path)
     assert not (tmp_path / "gpflow" / "ready").exists()
-    assert str(environments.python(environments.OURS, tmp_path)) == sys.executable
+    assert str(environments.python(environments.OWN, tmp_path)) == sys.executable
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [((["speed"], {}), "speed"), ((["samples"], {"repeats": 0}), "repeats=0")],
+    [((["speed"], {}), "speed"), ((["samples"], {"repeats": 0}), "repeats 0")],
 )
 def test_wrong_requests(tmp_path, arguments, words):
     names, settings = arguments

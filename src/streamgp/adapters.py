@@ -1,41 +1,91 @@
-"""What the adapters share: from the plain settings of an estimator to a model."""
+"""What the scikit-learn and river estimators share: from their settings to a model."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.gp import ContinualGP
 from streamgp.inducing import Adaptive
-from streamgp.inference.learner import VEM
+from streamgp.inference.vem import VEM
 from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
-from streamgp.model.specification import default_latents
+from streamgp.model.specification import Latents, default_latents
 from streamgp.online.forgetting import Forgetting
 
 Learning = VEM | Literal["vem"] | None
+
+TOLERANCE = 1e-2  # the default of every estimator
 
 
 def build(
     channels: Mapping[str, Likelihood],
     *,
     kernel: Kernel | None,
-    latents: int | None = None,
+    latents: Latents | None,
+    inducing: Any,
     tolerance: float,
     budget: int,
+    default_budget: int,
     learning: Learning,
     forgetting: float | Forgetting,
     seed: int,
 ) -> ContinualGP:
-    """A model of these channels; `kernel` is that of each of its latent functions."""
-    count = default_latents(channels) if latents is None else latents
+    """Make a model from the settings of an estimator.
+
+    Args:
+        channels: The likelihood of each channel, by name.
+        kernel: The kernel of every latent function; None for the default.
+        latents: The number of latent functions, or their kernels; None for the default number.
+        inducing: A placement strategy; None for `Adaptive(tolerance, budget)`.
+        tolerance: The tolerance of `Adaptive`.
+        budget: The budget of `Adaptive`.
+        default_budget: The budget of an estimator whose user has not set one.
+        learning: "vem", a `VEM`, or None.
+        forgetting: As for `ContinualGP`.
+        seed: As for `ContinualGP`.
+
+    Returns:
+        A model without data.
+
+    Raises:
+        ConfigurationError: If two settings say the same thing, or one is not valid.
+    """
+    if inducing is not None and (tolerance != TOLERANCE or budget != default_budget):
+        raise ConfigurationError(
+            problem(
+                "either `inducing`, or `budget` and `tolerance`",
+                "both",
+                "Give the budget and the tolerance to the strategy: `inducing=Adaptive(…)`.",
+            )
+        )
     return ContinualGP(
         channels,
-        latents=[RBF() if kernel is None else kernel] * count,
-        inducing=Adaptive(tolerance, budget),
+        latents=_latents(channels, kernel, latents),
+        inducing=Adaptive(tolerance, budget) if inducing is None else inducing,
         learning=_rule(learning),
         forgetting=forgetting,
         seed=seed,
     )
+
+
+def _latents(
+    channels: Mapping[str, Likelihood], kernel: Kernel | None, latents: Latents | None
+) -> Latents:
+    """One kernel for a number of latent functions, or the kernels that were given."""
+    if latents is None or isinstance(latents, int | np.integer):
+        count = default_latents(channels) if latents is None else int(latents)
+        return [RBF() if kernel is None else kernel] * count
+    if kernel is not None:
+        raise ConfigurationError(
+            problem(
+                "kernels either in `kernel` or in `latents`",
+                "both",
+                "With `kernel`, let `latents` be the number of latent functions.",
+            )
+        )
+    return latents
 
 
 def _rule(learning: Learning) -> VEM | None:

@@ -64,25 +64,44 @@ def refused(model: sgp.ContinualGP, expected: str, got: str):
 # The batch, what the message says was expected, what it says came.
 BAD = {
     "NaN input": ({"real": ([0.0, NAN], [1.0, 2.0])}, "finite inputs of channel 'real'", "row 1"),
-    "infinite input": ({"real": ([INF, 0.0], [1.0, 2.0])}, "finite inputs", "1 NaN"),
-    "NaN y": ({"real": ([0.0, 1.0], [NAN, NAN])}, "finite observations", "2 NaN"),
+    "infinite input": ({"real": ([INF, 0.0], [1.0, 2.0])}, "finite inputs", "1 value that is NaN"),
+    "NaN y": (
+        {"real": ([0.0, 1.0], [NAN, NAN])},
+        "finite observations",
+        "2 values that are NaN, infinite or larger, the first in row 0",
+    ),
     "infinite y": ({"count": ([0.0, 1.0], [1.0, INF])}, "finite observations", "row 1"),
     "None among y": ({"real": ([0.0, 1.0], [1.0, None])}, "finite observations", "row 1"),
     "half a yes": ({"binary": ([0.0, 1.0], [1.0, 0.5])}, "support of Bernoulli", "0.5"),
     "two for a yes": ({"binary": ([0.0], [2])}, "support of Bernoulli", "2.0"),
+    "minus one for a no": (
+        {"binary": ([0.0, 1.0, 2.0], [-1, 1, -1])},
+        "observations of channel 'binary' as classes numbered 0 and 1",
+        "-1.0 in row 0 and 1 more. Convert −1 and 1 to 0 and 1 with `(y + 1) / 2`, or give labels",
+    ),
+    "one and two": (
+        {"binary": ([0.0, 1.0], [1, 2])},
+        "as classes numbered 0 and 1",
+        "2.0 in row 1. Convert them with `y - 1`, or give labels",
+    ),
+    "classes from one": (
+        {"class": ([0.0, 1.0, 2.0], [1, 2, 3])},
+        "as classes numbered from 0 to 2",
+        "3.0 in row 2. Convert them with `y - 1`, or give labels",
+    ),
     "negative count": ({"count": ([0.0, 1.0], [-1, 4])}, "support of Poisson", "-1.0"),
     "fractional count": ({"count": ([0.0], [1.5])}, "support of Poisson", "1.5"),
     "class too many": ({"class": ([0.0], [3])}, "support of Categorical", "3.0"),
     "unknown channel": ({"speed": ([0.0], [1.0])}, "among ['real', 'binary'", "'speed'"),
     "empty dictionary": ({}, "at least one observation", "empty"),
     "empty arrays": ({"real": ([], []), "count": ([], [])}, "at least one observation", "empty"),
-    "fewer y": ({"real": ([0.0, 1.0, 2.0], [1.0, 2.0])}, "3 observation(s)", "(2,)"),
-    "more y": ({"real": ([0.0], [1.0, 2.0])}, "1 observation(s)", "(2,)"),
-    "y of two columns": ({"real": ([0.0, 1.0], np.ones((2, 2)))}, "2 observation(s)", "(2, 2)"),
+    "fewer y": ({"real": ([0.0, 1.0, 2.0], [1.0, 2.0])}, "3 observations", "(2,)"),
+    "more y": ({"real": ([0.0], [1.0, 2.0])}, "1 observation,", "(2,)"),
+    "y of two columns": ({"real": ([0.0, 1.0], np.ones((2, 2)))}, "2 observations", "(2, 2)"),
     "words for inputs": (
         {"real": (["noon"], [1.0])},
-        "inputs of channel 'real' as numbers",
-        "noon",
+        "inputs of channel 'real' as numbers or times",
+        "'noon' in row 0",
     ),
     "words for y": ({"real": ([0.0], ["high"])}, "observations of channel 'real' as num", "high"),
     "complex inputs": ({"real": ([1j], [1.0])}, "inputs of channel 'real' as numbers", "complex"),
@@ -115,13 +134,13 @@ def test_bad_first_batch(kind):
 
 
 def test_wrong_width(trained):
-    with refused(trained, "1 column(s)", "2"):
+    with refused(trained, "1 column,", "2"):
         trained.update({"real": (np.ones((3, 2)), np.ones(3))})
 
 
 def test_widths_that_differ():
     model = sgp.ContinualGP(FAMILIES, inducing=GRID, learning=None)
-    with refused(model, "1 column(s)", "2"):
+    with refused(model, "1 column,", "2"):
         model.update({"real": (np.ones((3, 1)), [1, 2, 3]), "count": (np.ones((3, 2)), [1, 2, 3])})
 
 
@@ -152,7 +171,7 @@ def test_predict_before_update():
     ("x", "channel", "expected", "got"),
     [
         (X, "speed", "a channel among ['real', 'binary'", "'speed'"),
-        (np.ones((2, 3)), "real", "1 column(s)", "3"),
+        (np.ones((2, 3)), "real", "1 column,", "3"),
         (np.ones((2, 1, 1)), "real", "(N,) or (N, P)", "(2, 1, 1)"),
         ([0.0, NAN], "real", "finite inputs", "row 1"),
         ([-INF], "real", "finite inputs", "row 0"),
@@ -427,9 +446,10 @@ def test_booleans_for_yes_and_no():
 
 
 def test_one_observation_as_two_numbers():
-    model = started(0.3, 0.7, inducing=GRID)
-    assert model.observations == {"y": 1}
-    assert_sound(model.predict(0.3))
+    for number in (float, np.array, jnp.array):
+        model = started(number(0.3), number(0.7), inducing=GRID)
+        assert model.observations == {"y": 1}
+        assert_sound(model.predict(number(0.3)))
 
 
 @pytest.mark.parametrize("width", [1, 2])

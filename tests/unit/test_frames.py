@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import streamgp as sgp
+from streamgp.data import columns
 
 BERLIN = "Europe/Berlin"
 DATES = pd.date_range("2024-03-30", periods=8, freq="6h")  # over a change of the clock in Berlin
@@ -149,6 +150,17 @@ def test_samples_in_order():
             np.testing.assert_allclose(scores, expected[name], rtol=1e-6)
 
 
+def test_channels_with_numbers_for_names():
+    """A frame holds them as numbers, the model as text."""
+    channels = {"1": sgp.Gaussian(), "2": sgp.Gaussian()}
+    frame = pd.DataFrame({"t": X, "sensor": [1, 2] * 4, "v": Y})
+    text = frame.assign(sensor=["1", "2"] * 4)
+    models = [sgp.ContinualGP(channels, learning=None, inducing=GRID) for _ in range(2)]
+    for model, data in zip(models, (frame, text), strict=True):
+        model.update(data, inputs="t", channel="sensor", value="v")
+    assert_same(*models)
+
+
 # -- times ---------------------------------------------------------------------------------------
 
 TIMES = {
@@ -226,15 +238,40 @@ DAY = np.timedelta64(1, "D")
 REFUSED = {
     "numbers for times": (lambda m: m.update(X, Y), "as times"),
     "a zone that was not": (
-        lambda m: m.update(DATES.tz_localize(BERLIN, nonexistent="shift_forward"), Y),
-        "without a time zone",
+        lambda m: m.update(DATES.tz_localize("UTC").tz_convert(BERLIN), Y),
+        r"as times without a time zone, as in the first batch; "
+        r"got times in Europe/Berlin, such as 2024-03-30 01:00:00\+01:00\. "
+        r"Take the zone away: `times\.tz_localize\(None\)`",
+    ),
+    "text with a zone that was not": (
+        lambda m: m.update(["2024-03-30T00:00Z"], [1.0]),
+        "as times without a time zone, as in the first batch; got times in UTC",
     ),
     "NaT": (lambda m: m.update([DATES[0], pd.NaT], [1.0, 2.0]), "finite inputs"),
     "zones and none": (
         lambda m: m.update([DATES[0], DATES[1].tz_localize("UTC")], [1.0, 2.0]),
-        "as numbers",
+        r"as times that all have a time zone, or that all have none; got 2024-03-30 00:00:00 "
+        r"without a time zone, and 2024-03-30 06:00:00\+00:00 with one\. Say the zone",
     ),
-    "words": (lambda m: m.update(DATES.astype(str).to_numpy(), Y), "as numbers or times"),
+    "text with zones and without": (
+        lambda m: m.predict(["2024-03-30T00:00", "2024-03-30T00:00+02:00"]),
+        "as times that all have a time zone, or that all have none",
+    ),
+    "words": (lambda m: m.update(["noon"], [1.0]), "as numbers or times; got 'noon' in row 0"),
+    "a word among times": (
+        lambda m: m.update(["2024-03-30", "noon"], [1.0, 2.0]),
+        r"as numbers or times; got 'noon' in row 1\. .*ISO 8601",
+    ),
+    "no such day": (lambda m: m.predict(["2024-02-30"]), "as numbers or times; got '2024-02-30'"),
+    "numbers as text": (lambda m: m.update(["20240330"], [1.0]), "as numbers or times"),
+    "text beside datetimes": (
+        lambda m: m.update(["2024-03-30", dt.datetime(2024, 3, 30)], [1.0, 2.0]),
+        "as numbers or times; got .*text among other values",
+    ),
+    "missing text": (
+        lambda m: m.update(["2024-03-30", None], [1.0, 2.0]),
+        "1 NaN or missing value, in row 1",
+    ),
     "spans": (lambda m: m.update(DATES - DATES[0], Y), "as numbers"),
     "numbers to predict at": (lambda m: m.predict(X), "as times"),
     "times to observe": (lambda m: m.update(DATES, DATES), "as numbers"),
@@ -251,6 +288,123 @@ def test_times_that_cannot_be(kind):
         call(model)
     for a, b in zip(bits(model), before, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("zone", ["UTC", BERLIN])
+def test_times_that_lost_their_zone(zone):
+    model = single(inducing=GRID)
+    model.update(DATES.tz_localize("UTC").tz_convert(zone), Y)
+    message = (
+        rf"as times with a time zone \(in {zone} or any other\), as in the first batch; "
+        rf'got times without a time zone, such as 2024-03-30 00:00:00\. .*tz_localize\("{zone}"\)'
+    )
+    for times in (DATES, DATES.astype(str), pl.Series(DATES.to_numpy())):
+        with pytest.raises(sgp.DataError, match=message):
+            model.update(times, Y)
+        with pytest.raises(sgp.DataError, match=message):
+            model.predict(times)
+
+
+def test_any_zone_is_the_same_instants():
+    """In one column and from batch to batch, whichever zone came first."""
+    zones = [dt.UTC, ZoneInfo(BERLIN), ZoneInfo("Asia/Tokyo"), dt.timezone(dt.timedelta(hours=-3))]
+    utc = DATES.tz_localize("UTC")
+    mixed = [time.tz_convert(zone) for time, zone in zip(utc, zones * 2, strict=True)]
+    expected = single(inducing=GRID)
+    expected.update(utc, Y)
+    for times in (mixed, pd.Series(mixed, dtype=object), [str(time) for time in mixed]):
+        model = single(inducing=GRID)
+        report = model.update(times, Y)
+        assert_same(model, expected)
+        assert report.hyperparameters["inputs"] == {"x": "days since 2024-03-30 (UTC)"}
+    after = single(inducing=GRID)
+    after.update(utc.tz_convert("Asia/Tokyo"), Y)
+    for model in (expected, after):
+        model.update(utc.tz_convert(BERLIN) + pd.Timedelta(hours=1), Y)
+    assert_same(after, expected)
+    assert str(after.axes[0]) == "days since 2024-03-30 (Asia/Tokyo)"
+    prediction = after.predict(mixed)
+    assert list(prediction.x) == list(utc)
+    np.testing.assert_array_equal(prediction.mean, expected.predict(utc).mean)
+
+
+TEXT = [f"{time:%Y-%m-%dT%H:%M}" for time in DATES]
+WRITTEN = {
+    "list": lambda text: (text, Y),
+    "array": lambda text: (np.array(text), Y),
+    "objects": lambda text: (np.array(text, object), Y),
+    "series": lambda text: (pd.Series(text), Y),
+    "pandas text": lambda text: (pd.Series(text, dtype="string"), Y),
+    "categories": lambda text: (pd.Categorical(text), Y),
+    "polars": lambda text: (pl.Series(text), Y),
+    "index": lambda text: (pd.Series(Y, index=text),),
+    "frame with an index": lambda text: (pd.DataFrame({"y": Y}, index=pd.Index(text, name="t")),),
+    "pandas column": lambda text: (pd.DataFrame({"t": text, "y": Y}),),
+    "polars column": lambda text: (pl.DataFrame({"t": text, "y": Y}),),
+}
+
+
+@pytest.mark.parametrize("offset", ["", "Z", "+02:00"])
+@pytest.mark.parametrize("way", WRITTEN)
+def test_times_as_text(way, offset):
+    """ISO 8601 is read as times, by `update`, `update_many` and `predict`."""
+    times = DATES.tz_localize(None if not offset else "UTC")
+    times = times - pd.Timedelta(hours=2) if offset == "+02:00" else times
+    expected = single(inducing=GRID)
+    expected.update(times, Y)
+    data = WRITTEN[way]([time + offset for time in TEXT])
+    inputs = {"inputs": "t"} if way.endswith("column") else {}
+    model = single(inducing=GRID)
+    model.update(*data, **inputs)
+    assert_same(model, expected)
+    at = data[0].index if way == "index" else data[0]
+    prediction = model.predict(at)
+    np.testing.assert_array_equal(prediction.mean, expected.predict(times).mean)
+    assert [pd.Timestamp(x) for x in prediction.x] == list(times)
+
+
+def test_samples_with_times_as_text():
+    models = [single(latents=[sgp.RBF(1.0)], inducing=GRID) for _ in range(2)]
+    for model, times in zip(models, (DATES, TEXT), strict=True):
+        model.update_many(times, Y)
+    assert_same(*models)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2013-06-01", "2013-06-01"),
+        ("2013-06-01T12:00", "2013-06-01T12:00"),
+        ("2013-06-01 12:00:30", "2013-06-01T12:00:30"),
+        ("2013-06-01T12:00:30.25", "2013-06-01T12:00:30.25"),
+        ("2013-06-01T12:00:00.123456789", "2013-06-01T12:00:00.123456"),
+        ("2013-06-01T12:00Z", "2013-06-01T12:00"),
+        ("2013-06-01T12:00:00+0530", "2013-06-01T06:30"),
+        ("2013-06-01T12:00:00.5-03:00", "2013-06-01T15:00:00.5"),
+    ],
+)
+def test_what_text_says(text, time):
+    column = columns.read_input([text], "inputs")
+    assert column.values == [np.datetime64(time, "us")]
+    assert (column.zone == "UTC") == any(mark in text[10:] for mark in "Z+-")
+
+
+def test_one_time_as_text():
+    model = single(inducing=GRID)
+    model.update(DATES, Y)
+    np.testing.assert_array_equal(model.predict(TEXT[3]).mean, model.predict(DATES[3:4]).mean)
+
+
+def test_text_beside_numbers():
+    """Rows of a list may hold both; text that is observed is a label, not a time."""
+    model, expected = single(), single()
+    model.update([[time, depth] for time, depth in zip(TEXT, X, strict=True)], Y)
+    days = (DATES - DATES[0]) / pd.Timedelta(days=1)
+    expected.update(np.stack([days, X], axis=-1), Y)
+    assert_same(model, expected)
+    labels = single(sgp.Bernoulli(), inducing=GRID)
+    labels.update(X, [TEXT[0], TEXT[1]] * 4)
+    assert labels.predict(X).classes == (TEXT[0], TEXT[1])
 
 
 def test_times_where_numbers_came_first(plain):
@@ -364,6 +518,70 @@ def test_grades_need_an_order():
     model.update(X[:2], ["high", "middle"])  # known by now
 
 
+# -- frames without a value ---------------------------------------------------------------------
+
+NOTHING = {
+    "pandas": (pd.DataFrame({"t": X, "wind": np.nan, "alarm": None}), "t"),
+    "polars": (pl.DataFrame({"t": X, "wind": [np.nan] * 8, "alarm": [None] * 8}), "t"),
+    "times": (pd.DataFrame({"when": TEXT, "wind": np.nan, "alarm": None}), "when"),
+}
+
+
+def assert_nothing_observed(model, call, dropped):
+    before, schema = model.to_bytes(), model._version.progress.schema
+    report = call(model)
+    assert report.result is sgp.Result.NOTHING_OBSERVED
+    assert report.dropped == dropped
+    assert report.observations == {}
+    assert model.to_bytes() == before
+    assert model._version.progress.schema is schema
+
+
+@pytest.mark.parametrize("call", ["update", "update_many"])
+@pytest.mark.parametrize("kind", NOTHING)
+def test_a_first_frame_without_a_value(kind, call):
+    """It fixes neither the inputs nor the labels: numbers may follow times."""
+    frame, inputs = NOTHING[kind]
+    model = several()
+    gone = {"wind": "8 missing values", "alarm": "8 missing values"}
+    assert_nothing_observed(model, lambda m: getattr(m, call)(frame, inputs=inputs), gone)
+    assert model.state is None
+    assert model.axes == ()
+
+
+LATER = {
+    "pandas": (NOTHING["pandas"][0], {"inputs": "t"}, {"wind": 8, "alarm": 8}),
+    "polars": (NOTHING["polars"][0], {"inputs": "t"}, {"wind": 8, "alarm": 8}),
+    "series": (pd.Series([None], index=[1.0], name="sky", dtype=object), {}, {"sky": 1}),
+    "long": (
+        pd.DataFrame({"t": X[:3], "who": ["sky", "wind", "sky"], "v": [None] * 3}),
+        {"inputs": "t", "channel": "who", "value": "v"},
+        {"wind": 1, "sky": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("call", ["update", "update_many"])
+@pytest.mark.parametrize("kind", LATER)
+def test_a_later_frame_without_a_value(weather, kind, call):
+    frame, layout, gone = LATER[kind]
+    counts = {name: f"{n} missing value{'s' * (n > 1)}" for name, n in gone.items()}
+    assert_nothing_observed(weather, lambda m: getattr(m, call)(frame, **layout), counts)
+
+
+def test_a_stream_goes_on_after_nothing(plain):
+    """The model ends as if the batches without a value had not come."""
+    model = single(inducing=GRID)
+    model.update(pd.Series(np.nan, index=DATES))
+    model.update(pd.Series(Y, index=X))
+    model.update(pd.Series(np.nan, index=X))
+    assert_same(model, plain)
+    with pytest.raises(sgp.DataError, match="as numbers, as in the first batch; got times"):
+        model.update(pd.Series(np.nan, index=DATES))  # inputs are checked all the same
+    with pytest.raises(sgp.DataError, match="finite observations"):
+        model.update(X, [np.nan] * 8)  # without a frame, a missing value is an error
+
+
 # -- frames that cannot be used ------------------------------------------------------------------
 
 FRAME = pd.DataFrame({"t": X, "wind": Y, "sky": SKY})
@@ -371,16 +589,29 @@ BAD_FRAMES = {
     "unknown column": (lambda m: m.update(FRAME.assign(speed=1.0), inputs="t"), "'speed'.*Drop it"),
     "unknown input": (lambda m: m.update(FRAME, inputs="when"), "'when'"),
     "no inputs": (lambda m: m.update(FRAME), "name of the input column"),
-    "no channel": (lambda m: m.update(FRAME[["t"]], inputs="t"), "at least one observation"),
-    "nothing observed": (
-        lambda m: m.update(FRAME[["t", "wind"]].assign(wind=np.nan), inputs="t"),
-        "at least one observation",
+    "unknown columns": (
+        lambda m: m.update(FRAME.assign(speed=1.0, gust=2.0, hail=3.0), inputs="t"),
+        "'speed' and 2 more",
+    ),
+    "no channel": (
+        lambda m: m.update(FRAME[["t"]], inputs="t"),
+        r"at least one observation, in a column that is not an input; got no other .*'t'",
+    ),
+    "no rows": (
+        lambda m: m.update(FRAME[:0], inputs="t"),
+        "at least one observation; got an empty",
     ),
     "channel alone": (lambda m: m.update(FRAME, inputs="t", channel="sky"), "`channel=` alone"),
     "value alone": (lambda m: m.update(FRAME, inputs="t", value="wind"), "`value=` alone"),
     "channels of nobody": (
         lambda m: m.update(FRAME, inputs="t", channel="sky", value="wind"),
-        "'rain'",
+        r"8 channel names among .*; got 'sun'",
+    ),
+    "rows of nobody": (
+        lambda m: m.update(
+            FRAME.assign(who=[None, *["wind"] * 7]), inputs="t", channel="who", value="wind"
+        ),
+        "a channel name in every row; got 1 missing name, in row 0",
     ),
     "lazy": (lambda m: m.update(pl.LazyFrame({"t": X}), inputs="t"), "collect"),
     "twice": (
@@ -392,9 +623,24 @@ BAD_FRAMES = {
         "row 1",
     ),
     "missing input": (lambda m: m.update(FRAME.assign(t=[None, *X[1:]]), inputs="t"), "row 0"),
-    "columns without a frame": (lambda m: m.update({"wind": (X, Y)}, inputs="t"), "a frame"),
+    "columns without a frame": (
+        lambda m: m.update({"wind": (X, Y)}, inputs="t"),
+        "a frame to go with `inputs=`; got dict",
+    ),
+    "names without a frame": (
+        lambda m: m.update({"wind": (X, Y)}, channel=np.array(["wind"] * 8)),
+        "a frame to go with `channel=`; got dict",
+    ),
+    "columns of samples": (
+        lambda m: m.update_many(X, Y, "wind", inputs="t", value="v"),
+        "a frame to go with `inputs=` and `value=`; got ndarray",
+    ),
     "lists in cells": (lambda m: m.update(FRAME.assign(wind=[[1.0]] * 8), inputs="t"), "'wind'"),
-    "series of nobody": (lambda m: m.update(pd.Series(Y, X, name="speed")), "'speed'"),
+    "series of nobody": (
+        lambda m: m.update(pd.Series(Y, X, name="speed")),
+        r"the name of a channel, among .*; got 'speed'",
+    ),
+    "series without a name": (lambda m: m.update(pd.Series(Y, X)), "got one without a name"),
 }
 
 
@@ -495,8 +741,9 @@ def test_neither_pandas_nor_polars_is_loaded():
         "import sys, numpy as np, streamgp as sgp\n"
         "m = sgp.ContinualGP(sgp.Gaussian())\n"
         "from streamgp.data.reader import gather, Layout\n"
-        "from streamgp.data.axes import Schema\n"
-        "gather([1.0], [2.0], Layout(), {'y': sgp.Gaussian()}, Schema())\n"
+        "from streamgp.data.schema import Schema\n"
+        "for x in ([1.0], ['2013-06-01']):\n"
+        "    gather(x, [2.0], Layout(), {'y': sgp.Gaussian()}, Schema())\n"
         "assert not {'pandas', 'polars'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

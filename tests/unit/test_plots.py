@@ -165,7 +165,7 @@ def test_times_and_disorder_along_the_axis(ax):
     ax.figure.canvas.draw()
 
 
-def test_a_band_needs_one_input_a_row():
+def test_a_band_needs_one_input_per_row():
     with pytest.raises(sgp.DataError, match="3 inputs to draw along"):
         sgp.plot.band(_prediction(sgp.Gaussian(noise=0.1), np.zeros(3)), np.zeros((3, 2)))
 
@@ -174,7 +174,9 @@ def test_a_band_needs_one_input_a_row():
 
 
 def test_a_model_draws_itself(single, ax):
-    assert single.plot(ax=ax) is ax
+    drawn = single.plot(ax=ax)
+    assert isinstance(drawn, np.ndarray)
+    assert drawn.tolist() == [ax]
     assert _labels(ax) == ["95% interval", "mean", "inducing points"]
     np.testing.assert_array_equal(_by_label(ax, "inducing points").get_xdata(), X[::4])
     assert ax.get_ylabel() == "load"
@@ -187,7 +189,7 @@ def test_a_model_draws_itself(single, ax):
 def test_the_current_axes_are_the_default(single):
     first, second = plt.subplots(1, 2)[1]
     plt.sca(first)
-    assert single.plot(x=AT) is first
+    assert single.plot(x=AT)[0] is first
     assert not second.lines
     assert len(plt.get_fignums()) == 1
 
@@ -209,11 +211,11 @@ def test_past_and_new_are_told_apart(single, ax):
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["past data", "new data"]
 
 
-def test_a_past_without_data_is_ground(single, ax):
+def test_a_past_without_data_is_a_range(single, ax):
     single.plot(x=AT, past=(0.0, 2.0), data=(X[12:], WAVE[12:]), ax=ax)
     past, _ = ax.patches
     assert (past.get_x(), past.get_width()) == (0.0, 2.0)
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["past ground", "new data"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["past range", "new data"]
 
 
 def test_the_callers_labels_stay(single, ax):
@@ -264,7 +266,7 @@ def test_several_channels_share_a_figure(mixed):
     assert "new data" not in _labels(axes[0])
     assert len(plt.get_fignums()) == 1
     rows = [line for line in axes[0].lines if line.get_marker() == "|"]
-    assert len(rows) == 2  # a row of inducing points a latent
+    assert len(rows) == 2  # one row of inducing points per latent function
 
 
 def test_one_legend_is_enough_for_all(mixed):
@@ -273,14 +275,34 @@ def test_one_legend_is_enough_for_all(mixed):
     assert [each.get_legend() is None for each in axes] == [False, True]
 
 
-def test_several_channels_on_given_axes(mixed, unchecked):
+def test_several_channels_on_given_axes(mixed):
     model, _ = mixed
     given = plt.subplots(1, 2)[1]
     assert list(model.plot(x=AT, ax=given)) == list(given)
-    assert model.plot("humidity", x=AT, ax=given[0]) is given[0]
+    assert model.plot("humidity", x=AT, ax=given[0])[0] is given[0]
     assert len(plt.get_fignums()) == 1
-    with pytest.raises(sgp.DataError, match="2 axes, one a channel"):
+    with pytest.raises(sgp.DataError, match="2 axes, one per channel"):
         model.plot(x=AT, ax=given[0])
+
+
+def test_the_axes_of_one_picture_are_those_of_the_next(single, mixed):
+    for model in (single, mixed[0]):
+        axes = model.plot(x=AT)
+        assert model.plot(x=AT, ax=axes).tolist() == axes.tolist()
+    one = sgp.plot.channel(single, x=AT)
+    assert sgp.plot.channel(single, x=AT, ax=[one]) is one
+    with pytest.raises(sgp.DataError, match="one axes to draw on; got 2"):
+        sgp.plot.channel(single, x=AT, ax=plt.subplots(1, 2)[1])
+
+
+def test_one_channel_is_an_array_of_one(single, mixed):
+    axes = sgp.plot.channels(mixed[0], "humidity", x=AT)
+    assert [each.get_ylabel() for each in axes] == ["humidity"]
+    for data in ((X, WAVE), {"load": (X, WAVE)}):
+        (several,) = sgp.plot.channels(single, x=AT, data=data)
+        one = sgp.plot.channel(single, x=AT, data=data, ax=plt.subplots()[1])
+        for ax in (several, one, *single.plot(x=AT, data=data, ax=plt.subplots()[1])):
+            np.testing.assert_array_equal(_by_label(ax, "new data").get_ydata(), WAVE)
 
 
 @pytest.mark.parametrize(
@@ -340,6 +362,13 @@ def test_a_map_of_numbers(plane, ax):
     assert bar.get_ylabel() == "y"
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x₀", "x₁")
     assert plt.get_fignums() == [ax.figure.number]
+
+
+def test_a_map_has_the_names_of_its_inputs(ax):
+    model = Given(_prediction(sgp.Gaussian(noise=0.1), np.zeros(63)), width=2)
+    model.axes = Axis("east"), Axis("north")
+    sgp.plot.channel(model, x=SIDES, ax=ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("east", "north")
 
 
 def test_a_map_of_deviations_and_the_default_grid(plane, ax):
@@ -530,7 +559,7 @@ def test_reliability_of_yes_and_no(ax):
     assert ax.get_xlabel() == "predicted probability"
 
 
-def test_reliability_has_a_line_a_class(ax):
+def test_reliability_has_one_line_per_class(ax):
     f = np.random.default_rng(0).normal(size=(30, 3))
     sgp.plot.calibration(_prediction(sgp.Categorical(3), f), np.arange(30) % 3, ax=ax)
     assert _labels(ax) == ["0", "1", "2"]
@@ -538,7 +567,7 @@ def test_reliability_has_a_line_a_class(ax):
 
 def test_what_calibration_refuses():
     prediction = _prediction(sgp.Categorical(3), np.zeros((3, 3)))
-    with pytest.raises(sgp.DataError, match=r"3 observation\(s\)"):
+    with pytest.raises(sgp.DataError, match="expected 3 observation"):
         sgp.plot.calibration(prediction, [0.0, 1.0])
     with pytest.raises(sgp.DataError, match="ordered"):
         sgp.plot.pit(prediction, np.zeros(3))

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from river import compose, preprocessing, proba
 
-from streamgp import RBF, DataError, Gaussian, fixed
+from streamgp import RBF, Adaptive, ConfigurationError, DataError, Fixed, Gaussian, Matern32, fixed
 from streamgp.river import ContinualGPClassifier, ContinualGPRegressor
 
 CHEAP = {"kernel": RBF(lengthscale=1.0, variance=1.0), "learning": None}
@@ -77,6 +77,33 @@ def test_classes_may_appear_at_any_time():
         assert model.predict_one({"t": t}) == label
     frame = model.predict_proba_many(pd.DataFrame({"t": [6.0]}, index=["row"]))
     assert frame.loc["row"].to_dict() == pytest.approx(model.predict_proba_one({"t": 6.0}))
+
+
+def test_the_words_of_continual_gp_are_taken_too():
+    noise = Gaussian(fixed(0.1))
+    model = ContinualGPRegressor(
+        likelihood=noise, learning=None, latents=CHEAP["kernel"], inducing=Adaptive(budget=64)
+    )
+    for t in np.linspace(0, 6, 40):
+        model.learn_one({"t": t}, np.sin(t))
+    assert model.predict_one({"t": 2.2}) == regressor().predict_one({"t": 2.2})
+    assert model.clone()._get_params()["inducing"] == Adaptive(budget=64)
+    classifier = ContinualGPClassifier(
+        learning=None, latents=[Matern32()], inducing=Fixed([[-1.0], [1.0]])
+    )
+    for t in (-1.0, 1.0, -0.5, 0.5):
+        classifier.learn_one({"t": t}, t > 0)
+    (question,) = classifier._questions
+    assert question.model.hyperparameters["latents"][0]["kind"] == "Matern32"
+    np.testing.assert_array_equal(question.model.inducing_points[0], [[-1.0], [1.0]])
+
+
+@pytest.mark.parametrize("kind", [ContinualGPRegressor, ContinualGPClassifier])
+def test_two_words_for_one_thing_are_an_error(kind):
+    with pytest.raises(ConfigurationError, match="either in `kernel` or in `latents`; got both"):
+        kind(RBF(), latents=[RBF()]).learn_one({"t": 1.0}, 1.0)
+    with pytest.raises(ConfigurationError, match="either `inducing`, or `budget`"):
+        kind(budget=16, inducing=Adaptive()).learn_one({"t": 1.0}, 1.0)
 
 
 def test_it_ends_a_pipeline():

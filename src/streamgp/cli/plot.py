@@ -1,23 +1,25 @@
-"""`streamgp plot`: a picture of what a saved model knows, a panel a channel."""
+"""`streamgp plot`: draw the predictions of a saved model, with one panel per channel."""
 
 from pathlib import Path
 
 import streamgp as sgp
+from streamgp.plot import style
 
 
 def run(path: Path, out: Path, *, channels: list[str] | None = None) -> None:
-    """Draw every channel, or those named."""
-    import matplotlib
+    """Draw a saved model.
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    Args:
+        path: The model's file.
+        out: The file of the picture; its name tells the format.
+        channels: The names of the channels to draw; by default all of them.
 
-    model = sgp.load(path)
-    names = channels or list(model.channels)
-    figure, axes = plt.subplots(
-        len(names), figsize=(9, 2.6 * len(names)), squeeze=False, layout="constrained"
-    )
-    for ax, name in zip(axes[:, 0], names, strict=True):
-        model.plot(name, ax=ax)
+    Raises:
+        ImportError: If matplotlib is missing.
+        DataError: If the model has no data or more than two inputs, or a name is unknown.
+    """
+    plt = style.pyplot()
+    plt.switch_backend("Agg")
+    figure = sgp.plot.channels(sgp.load(path), channels)[0].figure
     figure.savefig(out, dpi=150)
     plt.close(figure)

@@ -1,4 +1,4 @@
-"""`streamgp predict`: what a saved model expects at the inputs of a table."""
+"""`streamgp predict`: the predictions of a saved model at the inputs of a table."""
 
 from pathlib import Path
 
@@ -20,7 +20,19 @@ def run(
     level: float = 0.95,
     format: str | None = None,  # noqa: A002
 ) -> None:
-    """Write inputs and predictions of every channel, or of those named."""
+    """Write the inputs of a table and the predictions there.
+
+    Args:
+        path: The model's file.
+        source: The table's file, or `-` for standard input.
+        out: The file to write, or `-` for standard output.
+        channels: The names of the channels to predict; by default all of them.
+        level: The probability of the intervals.
+        format: The format of the table, if the name of its file does not tell.
+
+    Raises:
+        DataError: If the table has no rows or lacks an input column.
+    """
     model = sgp.load(path)
     inputs = list(model.input_names)
     frames = []
@@ -32,7 +44,7 @@ def run(
             )
         frames.append(_predicted(model, piece[inputs], channels or list(model.channels), level))
     if not frames:
-        raise DataError(problem("at least one row", f"none in {source}", "Give it inputs."))
+        raise DataError(problem("at least one row", f"none in {source}", "Add rows of inputs."))
     tables.write(pd.concat(frames, ignore_index=True), out, format if out == "-" else None)
 
 

@@ -1,9 +1,13 @@
-"""`streamgp run`: a table streams into a model, and may be broken off at any moment.
+"""`streamgp run`: stream a table into a model. A run may be stopped at any moment and continued.
 
-A snapshot is one file that holds the model, how many rows it has learned and how long the file of
-predictions was then. A run that finds one goes on from it: rows that were learned are skipped,
-predictions written since are cut off, batches begin where they would have begun. The model so ends
-as if nothing had happened.
+A snapshot is one file. It holds the model, the number of rows that the model has learned and the
+size that the file of predictions had at that time. A run that finds a snapshot continues from it.
+
+- From a file, it leaves out the rows that were learned. Batches begin where they would have begun,
+  so that the model ends as if the run had never been stopped.
+- From standard input, it learns every row. Only a caller who sends the same rows again asks to
+  leave out those that were learned.
+- It cuts off the predictions that were written after the snapshot, and writes them again.
 """
 
 import os
@@ -22,17 +26,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import streamgp as sgp
 from streamgp.cli import tables
+from streamgp.cli.bookkeeping import Bookkeeping
 from streamgp.cli.config import Config, Data
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.online.report import UpdateReport
 
-_HISTORY = 256  # scores that a snapshot keeps
+_HISTORY = 256  # the largest number of scores that a snapshot keeps
 
 
 class Predictions:
-    """The file of predictions, made for each row before its batch was learned.
+    """The file of predictions. Each row is predicted before its batch is learned.
 
-    Lines are appended; Parquet, which cannot be, is made of them when all is done.
+    CSV and JSONL files grow line by line. A Parquet file cannot grow, so its rows are collected in
+    a JSONL file beside it, and it is written when the run is complete.
     """
 
     def __init__(self, path: Path):
@@ -40,11 +46,29 @@ class Predictions:
         self.lines = path.with_suffix(".partial.jsonl") if self.kind == "parquet" else path
 
     def begin(self, size: int) -> None:
-        """Cut off what was written after the snapshot."""
+        """Cut off what was written after the snapshot.
+
+        Args:
+            size: The size of the file at the snapshot, in bytes. A file that does not exist yet
+                is started empty, whatever the size.
+
+        Raises:
+            DataError: If the file is shorter than it was, which means that it is another one.
+        """
         with open(self.lines, "ab") as file:
-            file.truncate(size)
+            there = file.tell()
+            if 0 < there < size:
+                raise DataError(
+                    problem(
+                        f"the file of predictions of the last snapshot, of at least {size} bytes",
+                        f"{self.lines} of {there} bytes",
+                        "Name a new file with `--predictions`.",
+                    )
+                )
+            file.truncate(min(there, size))
 
     def append(self, frame: pd.DataFrame) -> None:
+        """Write rows at the end, and wait until they are on disk."""
         kind = "jsonl" if self.kind == "parquet" else self.kind
         with open(self.lines, "ab") as file:
             file.write(tables.text(frame, kind, header=file.tell() == 0).encode())
@@ -53,38 +77,46 @@ class Predictions:
 
     @property
     def size(self) -> int:
+        """The size of the file that grows, in bytes."""
         return self.lines.stat().st_size
 
     def end(self) -> None:
+        """Write the Parquet file, if that was asked for."""
         if self.kind == "parquet":
             whole = [*tables.pieces(str(self.lines), 1 << 16, [])]
             tables.write(pd.concat(whole, ignore_index=True), self.path)
 
 
 class Run:
-    """A model, the rows it has learned, and where it keeps both."""
+    """A model, the number of rows it has learned, and the files that both are saved in."""
 
     def __init__(self, config: Config, path: Path, out: Path | None, *, resume: bool):
         self.config, self.path = config, path
-        self.model = self._loaded() if resume and path.exists() else config.build()
-        notes = self.model.notes
-        self.rows: int = notes.get("rows", 0)
-        self.history: list[dict[str, Any]] = notes.get("history", [])
+        self.model = sgp.load(path) if resume and path.exists() else config.build()
+        self.book = Bookkeeping.of(self.model)
+        if resume and path.exists():
+            self._check_same_configuration()
         self.predictions = None if out is None else Predictions(out)
         if self.predictions is not None:
-            self.predictions.begin(notes.get("predictions", 0))
+            self.predictions.begin(self.book.predictions)
 
-    def _loaded(self) -> sgp.ContinualGP:
-        model = sgp.load(self.path)
-        if model.notes.get("config") != self.config.meaning:
-            raise ConfigurationError(
-                problem(
-                    f"the configuration that {self.path} was made with",
-                    "another one",
-                    "Give it back, or start anew with `--restart`, or name another `--model`.",
-                )
+    @property
+    def rows(self) -> int:
+        """How many rows the model has learned, in this run and before it."""
+        return self.book.rows
+
+    def _check_same_configuration(self) -> None:
+        if self.book.config == self.config.meaning:
+            return
+        made = "another one" if self.book.config else "a model that `streamgp run` has not made"
+        raise ConfigurationError(
+            problem(
+                f"the configuration that {self.path} was made with",
+                made,
+                "Use that configuration, name another file with `--model`, or start a new model "
+                "with `--restart`.",
             )
-        return model
+        )
 
     def take(self, frame: pd.DataFrame) -> UpdateReport:
         """Predict the rows, then learn them."""
@@ -94,26 +126,24 @@ class Run:
             made = _predicted(self.model, _long(frame, data), data.columns)
         learn = self.model.update_many if self.config.stream.samples else self.model.update
         report = learn(frame, inputs=data.inputs, channel=data.channel, value=data.value)
-        if self.predictions is not None and made is not None:
+        if self.predictions is not None and made is not None and len(made):
             self.predictions.append(_scored(made, report))
-        self.rows += len(frame)
+        self.book.rows += len(frame)
         self._remember(report)
         return report
 
     def _remember(self, report: UpdateReport) -> None:
+        """Keep the scores. When there are too many, keep every second one."""
         scores = {name: float(score) for name, score in report.log_predictive.items()}
-        self.history.append({"rows": self.rows, "log_predictive": scores})
-        if len(self.history) > _HISTORY:
-            self.history = self.history[1::2]
+        self.book.history.append({"rows": self.rows, "log_predictive": scores})
+        if len(self.book.history) > _HISTORY:
+            self.book.history = self.book.history[1::2]
 
     def save(self) -> None:
-        """A snapshot, in one file, in one stroke."""
-        self.model.notes.update(
-            rows=self.rows,
-            history=self.history,
-            config=self.config.meaning,
-            predictions=0 if self.predictions is None else self.predictions.size,
-        )
+        """Write a snapshot: the model and its bookkeeping, in one file and in one step."""
+        self.book.config = self.config.meaning
+        self.book.predictions = 0 if self.predictions is None else self.predictions.size
+        self.book.put_into(self.model)
         self.model.save(self.path)
 
 
@@ -124,15 +154,31 @@ def run(
     *,
     out: Path | None = None,
     resume: bool = True,
+    skip_learned: bool = False,
     format: str | None = None,  # noqa: A002
 ) -> bool:
-    """Stream a table into a model; whether it came to its end."""
+    """Stream a table into a model.
+
+    Args:
+        config: What the model is and how its data come.
+        source: The table's file, or `-` for standard input.
+        path: The file of the snapshot.
+        out: The file of predictions, if any.
+        resume: Whether to continue from a snapshot that exists.
+        skip_learned: Whether the rows of standard input begin again with the first one, so that
+            those that were learned are left out. Rows of files that were learned always are.
+        format: The format of the table, if the name of its file does not tell.
+
+    Returns:
+        Whether the table was read to its end. If not, the run was interrupted.
+    """
     console = Console(stderr=True)
     running = Run(config, path, out, resume=resume)
+    skip = running.rows if skip_learned or source != tables.STDIN else 0
     if running.rows:
-        console.print(f"{path}: {running.rows:,} rows learned before; going on from there.")
+        console.print(_continued(path, source, running.rows, skip), soft_wrap=True)
     pieces = tables.pieces(
-        source, config.stream.batch, config.data.columns, skip=running.rows, format=format
+        source, config.stream.batch, config.data.columns, skip=skip, format=format
     )
     with _interruptions() as interrupted, _bar(console, running.rows) as show:
         saved = time.monotonic()
@@ -147,7 +193,11 @@ def run(
             if running.rows:
                 running.save()
     if interrupted:
-        console.print(f"Interrupted after {running.rows:,} rows. The same command goes on.")
+        console.print(
+            f"Interrupted. {running.rows:,} rows are learned and saved in {path}. "
+            "The same command continues from there.",
+            soft_wrap=True,
+        )
         return False
     if running.predictions is not None:
         running.predictions.end()
@@ -155,13 +205,21 @@ def run(
     return True
 
 
+def _continued(path: Path, source: str, rows: int, skip: int) -> str:
+    """Say what happens to the rows at the beginning of the table."""
+    if skip:
+        where = "standard input" if source == tables.STDIN else source
+        return f"{path} has learned {rows:,} rows. The first {skip:,} rows of {where} are skipped."
+    return f"{path} has learned {rows:,} rows. No row of standard input is skipped."
+
+
 @contextmanager
 def _interruptions() -> Iterator[list[int]]:
-    """Signals to stop, gathered, so that a batch is finished and saved first."""
+    """Collect signals to stop, so that the current batch is learned and saved first."""
     received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        if received:  # asked twice: now
+        if received:  # the second signal stops the run at once
             raise KeyboardInterrupt
         received.append(number)
 
@@ -185,7 +243,7 @@ def _bar(console: Console, done: int) -> Iterator[Any]:
 
         def show(more: int, report: UpdateReport) -> None:
             scores = ", ".join(f"{n} {s:.2f}" for n, s in report.log_predictive.items())
-            progress.update(task, advance=more, last=f"{report.result}; {scores}")
+            progress.update(task, advance=more, last=f"{report.result} {scores}")
 
         yield show
 
@@ -194,7 +252,7 @@ def _bar(console: Console, done: int) -> Iterator[Any]:
 
 
 def _long(frame: pd.DataFrame, data: Data) -> pd.DataFrame:
-    """One observation a row: inputs, channel, observed; missing ones left out."""
+    """One observation per row: inputs, channel, observed. Missing values are left out."""
     named = [*data.columns, *(name for name in (data.channel, data.value) if name is not None)]
     missing = [name for name in named if name not in frame]
     if missing:
@@ -210,7 +268,7 @@ def _long(frame: pd.DataFrame, data: Data) -> pd.DataFrame:
 
 
 def _predicted(model: sgp.ContinualGP, long: pd.DataFrame, inputs: list[str]) -> pd.DataFrame:
-    """What the model expects of each observation, by channel; nothing before its first data."""
+    """Predict each observation, by channel. There are no predictions before the first data."""
     parts = []
     for name in [name for name in model.channels if (long["channel"] == name).any()]:
         part = long[long["channel"] == name].copy()
@@ -218,7 +276,7 @@ def _predicted(model: sgp.ContinualGP, long: pd.DataFrame, inputs: list[str]) ->
         if model.state is not None:
             part = _filled(part, model.predict(part[inputs], name))
         parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True) if parts else long
 
 
 def _filled(part: pd.DataFrame, prediction: sgp.Prediction) -> pd.DataFrame:

@@ -1,22 +1,34 @@
-"""Tables in files: read in pieces of so many rows, written as they come."""
+"""Tables in files. They are read in pieces of a given number of rows, and written row by row."""
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pandas as pd
 
 from streamgp.errors import DataError, problem
 
 STDIN = "-"
-_OFFSET = r"(?:Z|[+-]\d\d:?\d\d)$"  # at the end of a time that says where it was taken
+_OFFSET = r"(?:Z|[+-]\d\d:?\d\d)$"  # the offset from UTC at the end of a written time
 _FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
 def format_of(path: str | Path, given: str | None = None) -> str:
-    """csv, jsonl or parquet, by the name of the file."""
+    """Tell the format of a table: csv, jsonl or parquet.
+
+    Args:
+        path: The file, or `-` for standard input, which is CSV unless the caller says otherwise.
+        given: The format that the caller asked for, if any.
+
+    Returns:
+        The format's name.
+
+    Raises:
+        DataError: If the name of the file does not tell.
+    """
     if given is not None:
         return given
     if str(path) == STDIN:
@@ -24,7 +36,11 @@ def format_of(path: str | Path, given: str | None = None) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMATS:
         raise DataError(
-            problem(f"a file that ends in {', '.join(_FORMATS)}", str(path), "Or say `--format`.")
+            problem(
+                f"a file that ends in {', '.join(_FORMATS)}",
+                str(path),
+                "Rename it, or name its format with `--format`.",
+            )
         )
     return _FORMATS[suffix]
 
@@ -37,9 +53,20 @@ def pieces(
     skip: int = 0,
     format: str | None = None,  # noqa: A002
 ) -> Iterator[pd.DataFrame]:
-    """Frames of exactly so many rows (the last one fewer), the first `skip` rows left out.
+    """Read a table in pieces.
 
-    Columns among `times` that hold text are read as times.
+    Args:
+        source: The file, or `-` for standard input.
+        rows: The number of rows of each piece; the last one may have fewer.
+        times: Columns that are read as times if they hold text.
+        skip: The number of rows at the beginning that are left out.
+        format: The format, if the name of the file does not tell.
+
+    Yields:
+        One data frame per piece, as soon as its rows have arrived.
+
+    Raises:
+        DataError: If the source is not a table.
     """
     kind = format_of(source, format)
     if source == STDIN and kind == "parquet":
@@ -54,12 +81,33 @@ def pieces(
         ) from error
 
 
+class _Lines:
+    """A text stream that gives one line per `read`.
+
+    pandas asks for a quarter of a megabyte at a time. A pipe that stays open would keep it waiting
+    for that much, although whole rows have arrived.
+    """
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def read(self, size: int = -1) -> str:
+        return self._stream.readline(size)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stream)
+
+
 def _csv(source: str, rows: int) -> Iterator[pd.DataFrame]:
-    yield from pd.read_csv(sys.stdin if source == STDIN else source, chunksize=rows)
+    readable: Any = _Lines(sys.stdin) if source == STDIN else source
+    yield from pd.read_csv(readable, chunksize=rows)
 
 
 def _jsonl(source: str, rows: int) -> Iterator[pd.DataFrame]:
-    with sys.stdin if source == STDIN else open(source, encoding="utf-8") as lines:
+    with contextlib.ExitStack() as stack:
+        lines: Any = sys.stdin
+        if source != STDIN:
+            lines = stack.enter_context(open(source, encoding="utf-8"))
         batch: list[dict[str, Any]] = []
         for number, line in enumerate(lines, 1):
             if line.strip():
@@ -78,7 +126,11 @@ def _object(line: str, number: int) -> dict[str, Any]:
         value = None
     if not isinstance(value, dict):
         raise DataError(
-            problem("a JSON object a line", f"{line.strip()[:60]!r} in line {number}", "Mend it.")
+            problem(
+                "one JSON object per line",
+                f"{line.strip()[:60]!r} in line {number}",
+                "Correct that line.",
+            )
         )
     return value
 
@@ -92,11 +144,13 @@ def _parquet(source: str, rows: int) -> Iterator[pd.DataFrame]:
             for batch in file.iter_batches(batch_size=rows):
                 yield batch.to_pandas()
     except pa.ArrowInvalid as error:
-        raise DataError(problem("a Parquet file", f"{source} ({error})", "Check it.")) from error
+        raise DataError(
+            problem("a Parquet file", f"{source} ({error})", "Check the file.")
+        ) from error
 
 
 def _exactly(frames: Iterator[pd.DataFrame], rows: int, skip: int) -> Iterator[pd.DataFrame]:
-    """The same rows, cut anew: where a run was cut off must not change its batches."""
+    """Cut the rows into pieces that do not depend on how the reader happened to cut them."""
     held: list[pd.DataFrame] = []
     count = 0
     for frame in frames:
@@ -130,7 +184,7 @@ def _with_times(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def _times(column: pd.Series) -> pd.Series:
-    """Written times as such; where offsets change, as with summer time, as UTC."""
+    """Read written times. If their offsets differ, as around summer time, convert them to UTC."""
     try:
         return pd.to_datetime(column)
     except ValueError:
@@ -140,14 +194,14 @@ def _times(column: pd.Series) -> pd.Series:
 
 
 def text(frame: pd.DataFrame, kind: str, *, header: bool) -> str:
-    """A frame as lines of CSV or JSONL."""
+    """Write a frame as lines of CSV or JSONL."""
     if kind == "csv":
         return frame.to_csv(index=False, header=header)
     return frame.to_json(orient="records", lines=True, date_format="iso")
 
 
 def write(frame: pd.DataFrame, path: str | Path, format: str | None = None) -> None:  # noqa: A002
-    """A whole frame into a file, or to standard output."""
+    """Write a whole frame into a file, or to standard output if the path is `-`."""
     kind = format_of(path, format)
     if str(path) == STDIN:
         sys.stdout.write(text(frame, kind, header=True))

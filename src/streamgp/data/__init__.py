@@ -1,1 +1,1 @@
-"""From what people hand over to rows of numbers."""
+"""Data: from arrays and frames as users have them to rows of numbers."""

@@ -8,33 +8,34 @@ import numpy as np
 from streamgp.data.columns import Column, loaded
 from streamgp.errors import ConfigurationError, DataError, problem
 
-INDEX = "index"  # what an index without a name is called
+INDEX = "index"  # the name of an index that has none
 
 
 def is_frame(data: Any) -> bool:
+    """Whether data are a pandas or polars frame. A lazy frame of polars is an error."""
     if isinstance(data, loaded("polars", "LazyFrame")):
         raise DataError(problem("a frame", "a LazyFrame", "Call `.collect()` on it first."))
     return isinstance(data, loaded("pandas", "DataFrame") + loaded("polars", "DataFrame"))
 
 
 def is_indexed_series(data: Any) -> bool:
-    """A pandas Series whose index says where its values were observed."""
+    """Whether data are a pandas series whose index holds the inputs of its values."""
     return isinstance(data, loaded("pandas", "Series")) and _has_index(data)
 
 
 def names(frame: Any) -> list[Any]:
-    """The columns' names."""
+    """The names of the columns, which must differ."""
     found = list(frame.columns)
     twice = [name for i, name in enumerate(found) if name in found[:i]]
     if twice:
         raise DataError(
-            problem("columns with names of their own", f"{twice[0]!r} twice", "Rename one of them.")
+            problem("columns with different names", f"{twice[0]!r} twice", "Rename one of them.")
         )
     return found
 
 
 def pick(frame: Any, wanted: Any) -> Any:
-    """A column, or a pandas frame's index, by name."""
+    """A column of a frame by name, or the index of a pandas frame."""
     if wanted in names(frame):
         return frame[wanted]
     if _has_index(frame) and wanted == index_name(frame):
@@ -45,11 +46,25 @@ def pick(frame: Any, wanted: Any) -> Any:
 
 
 def index_name(frame: Any) -> Any:
+    """The name of the index of a pandas frame."""
     return INDEX if frame.index.name is None else frame.index.name
 
 
 def input_columns(frame: Any, inputs: Any, known: tuple[Any, ...]) -> list[Any]:
-    """The names of the input columns: as asked, as they were called before, or the index."""
+    """The names of the input columns of a frame.
+
+    Args:
+        frame: The frame.
+        inputs: A name or a list of names, if the user gave any.
+        known: The names of the input columns in the first frame, if there was one.
+
+    Returns:
+        The names in the order of the first frame. By default they are those of the first frame, or
+        else the name of the index.
+
+    Raises:
+        DataError: If no name is known, or the names are not those of the first frame.
+    """
     asked = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     if inputs is None:
         asked = list(known) or _index_names(frame)
@@ -58,7 +73,7 @@ def input_columns(frame: Any, inputs: Any, known: tuple[Any, ...]) -> list[Any]:
             problem(
                 "the name of the input column, or a list of names",
                 "none" if inputs is None else repr(inputs),
-                'Call `update(frame, inputs="date")`, with the name of yours.',
+                'Call `update(frame, inputs="date")`, with the name of your column.',
             )
         )
     if known and set(asked) != set(known):
@@ -73,10 +88,10 @@ def input_columns(frame: Any, inputs: Any, known: tuple[Any, ...]) -> list[Any]:
 
 
 def _has_index(data: Any) -> bool:
-    """Whether a pandas object's index says something, unlike one that only counts the rows."""
-    index = getattr(data, "index", None)
-    ranges, many = loaded("pandas", "RangeIndex"), loaded("pandas", "MultiIndex")
-    return isinstance(index, loaded("pandas", "Index")) and not isinstance(index, ranges + many)
+    """Whether the index of a pandas object holds values, and does not only count the rows."""
+    if not isinstance(data, loaded("pandas", "DataFrame", "Series")):
+        return False
+    return not isinstance(data.index, loaded("pandas", "RangeIndex", "MultiIndex"))
 
 
 def _index_names(frame: Any) -> list[Any]:
@@ -87,7 +102,18 @@ def _index_names(frame: Any) -> list[Any]:
 
 
 def make_frame(columns: Mapping[str, Column | np.ndarray], backend: str) -> Any:
-    """A new frame; times come back in their zone."""
+    """Make a frame of results, with times in their zone.
+
+    Args:
+        columns: The columns by name.
+        backend: "pandas" or "polars".
+
+    Returns:
+        A frame of that library.
+
+    Raises:
+        ConfigurationError: If the backend is another.
+    """
     if backend not in ("pandas", "polars"):
         raise ConfigurationError(
             problem("backend 'pandas' or 'polars'", repr(backend), "Choose one of them.")
@@ -125,5 +151,5 @@ def _polars(name: str, values: Column | np.ndarray) -> Any:
 
 
 def _ticks(values: np.ndarray) -> np.ndarray:
-    """polars counts milliseconds at the coarsest."""
+    """Times in a unit that polars has: it has no seconds."""
     return values.astype("M8[ms]") if values.dtype == np.dtype("M8[s]") else values

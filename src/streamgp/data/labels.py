@@ -6,7 +6,7 @@ from jaxtyping import Float
 from streamgp.data.columns import Column, Label
 from streamgp.errors import DataError, problem
 
-_YES_NO = (False, True)
+_NO_YES = (False, True)
 
 
 def encode(
@@ -17,21 +17,41 @@ def encode(
     *,
     ordered: bool,
 ) -> tuple[Float[np.ndarray, " N"], tuple[Label, ...]]:
-    """Class numbers, NaN where missing, and all labels so far.
+    """Turn classes into class numbers.
 
-    `known` are the labels so far: none if the channel came in numbers, None if it never came.
-    `ordered` classes take their order from a categorical data type, never from the alphabet.
+    Args:
+        column: The classes: numbers, booleans or labels.
+        known: The labels of the channel so far. There are none if it was observed in numbers, and
+            it is None if the channel has not been observed yet.
+        count: How many classes there are.
+        what: What the observations are, for a message.
+        ordered: Whether the order of the classes matters. Labels then take their order from a
+            categorical data type, never from the alphabet.
+
+    Returns:
+        The class numbers, NaN where a value is missing; and the labels of the channel from now on.
+
+    Raises:
+        DataError: If numbers come where labels came before or the other way round, if there are
+            more labels than classes, or if labels have no order and need one.
     """
-    if column.kind == "number" and not (known and known != _YES_NO):
+    if column.kind == "number" and not (known and known != _NO_YES):
         if known is None:
-            known = _YES_NO if column.is_boolean and count == 2 else ()
+            known = _NO_YES if column.is_boolean and count == 2 else ()
         return column.values, known
-    if known == () or column.kind == "time":
+    if column.kind == "time":
+        raise DataError(
+            problem(f"{what} as class numbers or labels", column.describe(), "Convert them first.")
+        )
+    if known == ():
         raise _other_labels(f"numbers from 0 to {count - 1}", column, what)
     present = dict.fromkeys(column.values[~column.missing].tolist())
     labels = _with_new(known or (), list(present), column, count, what, ordered=ordered)
     number = {label: float(i) for i, label in enumerate(labels)}
-    codes = [np.nan if gone else number[v] for v, gone in zip(*column[1:3], strict=True)]
+    codes = [
+        np.nan if gone else number[value]
+        for value, gone in zip(column.values, column.missing, strict=True)
+    ]
     return np.asarray(codes, float), labels
 
 
@@ -44,12 +64,13 @@ def _with_new(
     *,
     ordered: bool,
 ) -> tuple[Label, ...]:
+    """The known labels, and after them the new ones."""
     new = [label for label in present if label not in known]
     if column.kind == "number" and new:
         raise _other_labels(f"labels among {list(known)}", column, what)
     if column.categories:
         listed = column.categories
-        if len(set(listed) | set(known)) > count:  # listed, but perhaps not used
+        if len(set(listed) | set(known)) > count:  # a data type may list labels that never occur
             listed = tuple(label for label in listed if label in present)
         new = [label for label in listed if label not in known]
     else:
@@ -60,14 +81,14 @@ def _with_new(
             problem(
                 f"{count} labels at most in {what}",
                 f"{len(labels)}: {list(labels)}",
-                "Count every class there can be when the channel is made.",
+                "Count every class that may occur when you make the channel.",
             )
         )
     if ordered and new and labels != tuple(c for c in column.categories if c in labels):
         raise DataError(
             problem(
                 f"{what} in an order",
-                f"labels that come in none, such as {new[0]!r}",
+                f"labels without an order, such as {new[0]!r}",
                 "Use a categorical data type with the classes from lowest to highest, or numbers.",
             )
         )
@@ -77,7 +98,7 @@ def _with_new(
 def _other_labels(wanted: str, column: Column, what: str) -> DataError:
     return DataError(
         problem(
-            f"{what} as {wanted}, as they came first",
+            f"{what} as {wanted}, as in the first batch",
             column.describe(),
             "A channel's classes are either always numbers or always labels.",
         )

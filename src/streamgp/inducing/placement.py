@@ -1,6 +1,7 @@
 """Placement: move a state to the inducing points that a strategy wants."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -113,7 +114,7 @@ class Placer:
 
     def _kept(self, state: State, rows: Rows, budget: int) -> Points:
         """The points that stay when there may be no more than that of any latent function."""
-        kept = self.strategy.kept(state, budget)
+        kept: Any = self.strategy.kept(state, budget)
         if kept is None:
             spare = self.strategy.spare(_view(state, rows, state.model, 0))
             kept = prune(state.prior, state.site, state.posterior, budget, spare)

@@ -1,6 +1,7 @@
-"""Pictures of models, predictions and streams. They need matplotlib (`streamgp[plot]`).
+"""Pictures of models, predictions and streams. They need `pip install 'streamgp[plot]'`.
 
-Each function draws on `ax`, or on the current axes, and returns them.
+A function that makes one picture draws on `ax`, or on the current axes, and returns these axes.
+`channels` and `history` make several pictures and return an array of axes.
 """
 
 from streamgp.plot.bands import band

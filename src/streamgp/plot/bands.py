@@ -1,4 +1,4 @@
-"""A prediction along one input: a line and what is around it."""
+"""A prediction along one input: a line and the interval around it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from streamgp.likelihoods.support import Boolean
 from streamgp.plot import style
 from streamgp.prediction.prediction import Prediction
 
-# Where an observation's dot is drawn: its height, from its input and its value.
+# The height at which an observation's dot is drawn, from its input and its value.
 Height = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -25,23 +25,28 @@ def band(
     color: Any = style.MODEL,
     ax: Any = None,
 ) -> Any:
-    """A prediction over a single input: its mean and a central interval.
+    """Draw a prediction over a single input: its mean and a central interval.
 
-    - Real values: the interval holds a new observation with probability `level`; for counts it
-      moves in steps.
-    - Yes or no: the probability of yes, and the interval that holds it for what is known of f.
-    - Classes and grades: probabilities, stacked.
+    - Numbers: the interval contains a new observation with probability `level`. The interval of
+      counts has steps.
+    - Yes or no: the line is the probability of yes. The interval shows how uncertain the model is
+      about that probability.
+    - Classes and grades: the probabilities, stacked.
 
     Args:
-        prediction: what `predict` returned.
-        x: the inputs, one a row of the prediction, as they are to be shown: numbers or times.
-        name: of the channel, for the axis.
-        level: the probability of the interval.
-        color: of the line and the interval, where there are no classes.
-        ax: matplotlib axes; by default the current ones.
+        prediction: What `predict` returned.
+        x: The inputs to show along the axis, one per row of the prediction: numbers or times.
+        name: The name of the channel, for the vertical axis.
+        level: The probability of the interval.
+        color: The colour of the line and the interval. Classes have colours of their own.
+        ax: Matplotlib axes; by default the current ones.
 
     Returns:
         The axes.
+
+    Raises:
+        DataError: If `x` is not one input per row of the prediction.
+        ImportError: If matplotlib is missing.
 
     Example:
         >>> import numpy as np, streamgp as sgp
@@ -59,7 +64,7 @@ def band(
 
 
 def draw(ax: Any, prediction: Prediction, x: np.ndarray, level: float, color: Any) -> Height:
-    """Draw it, and tell how high observations are to be drawn on top."""
+    """Draw a prediction, and return the function that gives the heights of observations."""
     order = np.argsort(x)
     if has_classes(prediction):
         return _stack(ax, prediction, x, order)
@@ -77,15 +82,17 @@ def draw(ax: Any, prediction: Prediction, x: np.ndarray, level: float, color: An
 
 
 def has_classes(prediction: Prediction) -> bool:
+    """Whether the observations are classes or grades, and not just yes or no."""
     return prediction.likelihood.classes > 0 and not is_binary(prediction)
 
 
 def is_binary(prediction: Prediction) -> bool:
+    """Whether the observations are yes or no."""
     return isinstance(prediction.likelihood.support, Boolean)
 
 
 def axis_name(prediction: Prediction, name: str) -> str:
-    """A channel's name, or that of its probability."""
+    """The name of the channel, or, if the picture shows a probability, P(name)."""
     return f"P({name})" if is_binary(prediction) or has_classes(prediction) else name
 
 
@@ -96,9 +103,9 @@ def _along(x: Any, rows: int) -> np.ndarray:
     if column.shape != (rows,):
         raise DataError(
             problem(
-                f"{rows} inputs to draw along, one a row of the prediction",
+                f"{rows} inputs to draw along, one per row of the prediction",
                 f"shape {column.shape}",
-                "Give the single input that changes along the axis.",
+                "Give the one input that changes along the axis.",
             )
         )
     return column
@@ -107,21 +114,21 @@ def _along(x: Any, rows: int) -> np.ndarray:
 def _interval(
     prediction: Prediction, level: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str | None]:
-    """Middle, lower end, upper end, and how the ends are joined."""
+    """The middle, the lower end, the upper end, and how matplotlib joins the ends."""
     if is_binary(prediction) and prediction.likelihood.latents == 1:
         low, high = (_probability_at(prediction, side * level) for side in (-1, 1))
         return prediction.mean, np.minimum(low, high), np.maximum(low, high), None
     low, high = prediction.interval(level)
     mean = prediction.mean
-    if not np.isfinite(mean).all():  # very heavy tails
+    if not np.isfinite(mean).all():  # a distribution with very heavy tails has no mean
         mean = prediction.quantile(0.5)
     return mean, low, high, "mid" if prediction.likelihood.support.is_discrete else None
 
 
 def _probability_at(prediction: Prediction, side: float) -> Float[np.ndarray, " N"]:
-    """The probability of yes where f is at a quantile of its own: (1 + side)/2.
+    """The probability of yes if f is at its quantile (1 + side)/2.
 
-    A new observation's interval would say nothing: it is 0 to 1 nearly everywhere.
+    The interval of a new observation would show nothing: nearly everywhere it goes from 0 to 1.
     """
     deviations = ndtri(0.5 * (1 + side))
     f = prediction.latent_mean + deviations * np.sqrt(prediction.latent_variance)
@@ -144,7 +151,7 @@ def _stack(ax: Any, prediction: Prediction, x: np.ndarray, order: np.ndarray) ->
     at = _as_numbers(x[order])
 
     def height(where: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Anywhere within the class's share: dots fill the picture evenly if shares are right."""
+        """A height within the share of the class. If the shares are right, dots spread evenly."""
         spread = np.arange(1, len(y) + 1) * 0.618034 % 1
         ends = np.stack([np.interp(_as_numbers(where), at, edge) for edge in edges.T])
         k, row = y.astype(int), np.arange(len(y))

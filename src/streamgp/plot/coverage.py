@@ -1,4 +1,4 @@
-"""Do predictions say as much as they know? Coverage, probability transforms, reliability."""
+"""Whether predictions are calibrated: coverage, probability transforms, reliability."""
 
 import itertools
 from typing import Any
@@ -15,28 +15,33 @@ _LEVELS = np.linspace(0.0, 1.0, 101)
 
 
 def _stats() -> Any:
-    """SciPy's, imported when needed: it takes most of a second."""
+    """`scipy.stats`, imported when it is needed, because the import takes most of a second."""
     from scipy import stats
 
     return stats
 
 
 def calibration(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> Any:
-    """What happened against what was predicted; on the diagonal all is well.
+    """Draw how often things happened against how probable they were. Ideal is the diagonal.
 
-    - Numbers: the share of observations within the central interval of each level. Below the
-      diagonal, intervals are too narrow; grey is where chance alone may take the line (95%).
-    - Classes, yes or no, grades: how often a class came up among the inputs where its probability
-      was about so much (of at most `bins` sorts), with 95% intervals.
+    - Numbers: the share of observations within the central interval of each level. If the line is
+      below the diagonal, the intervals are too narrow. The line of a perfect model stays within the
+      grey area with probability 95% at each level.
+    - Classes, yes or no, grades: inputs are grouped by the predicted probability of a class. Each
+      dot shows how often the class was observed in one group, with a 95% interval.
 
     Args:
-        prediction: what `predict` returned.
-        y: observations that were not learned, one an input.
-        bins: of the probabilities of classes.
-        ax: matplotlib axes; by default the current ones.
+        prediction: What `predict` returned.
+        y: Observations that were not learned, one per row of the prediction.
+        bins: The largest number of groups of probabilities.
+        ax: Matplotlib axes; by default the current ones.
 
     Returns:
         The axes.
+
+    Raises:
+        DataError: If there are no observations, or they do not fit the prediction.
+        ImportError: If matplotlib is missing.
     """
     y = _observations(prediction, y)
     ax = style.axes(ax)
@@ -52,10 +57,25 @@ def calibration(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = Non
 
 
 def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> Any:
-    """Where observations fall in their predictive distributions: P(Y ≤ y), as a histogram.
+    """Draw a histogram of the probability transform P(Y ≤ y) of observations.
 
-    Flat if predictions are right; a bowl if they are too narrow, a hill if too wide, a slope if
-    they are off to one side. Dots mark how far chance alone may take a bar (95%).
+    The histogram is flat if the predictions are right. It is low in the middle if they are too
+    narrow, high in the middle if they are too wide, and slanted if they are too high or too low.
+    The bars of a perfect model stay between the dotted lines with probability 95% each.
+
+    Args:
+        prediction: What `predict` returned.
+        y: Observations that were not learned, one per row of the prediction.
+        bins: The number of bars.
+        ax: Matplotlib axes; by default the current ones.
+
+    Returns:
+        The axes.
+
+    Raises:
+        DataError: If there are no observations, they do not fit the prediction, or they are classes
+            without an order.
+        ImportError: If matplotlib is missing.
     """
     low, high = _transform(prediction, _observations(prediction, y))
     edges = np.linspace(0, 1, bins + 1)
@@ -76,14 +96,12 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
 def _observations(prediction: Prediction, y: Any) -> Float[np.ndarray, " N"]:
     values = prediction.values(y)
     if not len(values):
-        raise DataError(
-            problem("observations", "none", "Predict where observations were held out.")
-        )
+        raise DataError(problem("at least one observation", "none", "Hold some observations out."))
     return values
 
 
 def _transform(prediction: Prediction, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
-    """P(Y < y) and P(Y ≤ y), the same where y is not discrete."""
+    """P(Y < y) and P(Y ≤ y). They are equal if Y is not discrete."""
     upper = prediction.cdf(y)
     if not prediction.likelihood.support.is_discrete:
         return upper, upper
@@ -93,9 +111,10 @@ def _transform(prediction: Prediction, y: Float[np.ndarray, " N"]) -> tuple[np.n
 def _within(
     low: Float[np.ndarray, " N"], high: Float[np.ndarray, " N"], a: float, b: float
 ) -> float:
-    """The share of transforms in [a, b), or [a, 1], each spread evenly from `low` to `high`.
+    """The share of transforms in [a, b), or in [a, 1] if b is 1.
 
-    So discrete observations need no random numbers (Czado, Gneiting and Held, 2009).
+    The transform of a discrete observation is spread evenly from `low` to `high`, which needs no
+    random numbers (Czado, Gneiting and Held, 2009).
     """
     width = high - low
     inside = (low >= a) & ((low < b) | (b == 1))
@@ -137,6 +156,7 @@ def _points(
     hits = np.bincount(sort, came, minlength=bins)[some]
     predicted = np.bincount(sort, probability, minlength=bins)[some] / size[some]
     share = hits / size[some]
-    ends = _stats().beta.ppf([[0.025], [0.975]], hits + 0.5, size[some] - hits + 0.5)  # Jeffreys'
+    # Jeffreys intervals.
+    ends = _stats().beta.ppf([[0.025], [0.975]], hits + 0.5, size[some] - hits + 0.5)
     ax.vlines(predicted, *ends, color=color, alpha=0.5, linewidth=1.5)
     ax.plot(predicted, share, ".-", color=color, markersize=8, linewidth=1.2, label=label)

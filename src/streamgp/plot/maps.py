@@ -1,4 +1,4 @@
-"""A prediction over two inputs: a map."""
+"""A prediction over two inputs, as a map."""
 
 from typing import Any, Literal
 
@@ -24,24 +24,30 @@ def surface(
     colorbar: bool = True,
     ax: Any = None,
 ) -> Any:
-    """A prediction on a grid of two inputs.
+    """Draw a prediction on a grid of two inputs.
 
     - Numbers: the mean of a new observation, or its standard deviation with `value="std"`.
     - Yes or no: the probability of yes, with a line where it is one half.
-    - Classes and grades: the most probable one, the paler the less probable, with lines between.
+    - Classes and grades: the most probable one. The colour is paler where it is less probable, and
+      lines separate the classes.
 
     Args:
-        prediction: at the A × B points of the grid, the first input changing fastest:
-            `np.stack(np.meshgrid(first, second), -1).reshape(-1, 2)`.
+        prediction: What `predict` returned at the A × B points of the grid. The first input
+            changes fastest: `np.stack(np.meshgrid(first, second), -1).reshape(-1, 2)`.
         first: A increasing values of the first input, along the horizontal axis.
-        second: B increasing values of the second input.
-        name: of the channel.
-        value: what to show of a channel of numbers.
-        colorbar: whether to draw one; it takes its room from `ax`.
-        ax: matplotlib axes; by default the current ones.
+        second: B increasing values of the second input, along the vertical axis.
+        name: The name of the channel.
+        value: Whether to show the mean or the standard deviation of a channel of numbers.
+        colorbar: Whether to draw a colour bar. It takes some of the space of `ax`.
+        ax: Matplotlib axes; by default the current ones.
 
     Returns:
         The axes.
+
+    Raises:
+        DataError: If the prediction is not at the points of the grid.
+        ConfigurationError: If `value` is something else.
+        ImportError: If matplotlib is missing.
     """
     grid = np.asarray(first, float), np.asarray(second, float)
     if len(grid[0]) * len(grid[1]) != len(prediction):
@@ -66,7 +72,7 @@ def surface(
 
 
 def on_map(ax: Any, prediction: Prediction, data: Observed | None, past: Observed | None) -> None:
-    """Observations in the colours of the map; those of the past are smaller and paler."""
+    """Draw observations in the colours of the map. Those of the past are smaller and paler."""
     for seen, size, alpha, edge, what in (
         (past, 14, 0.75, "white", "past data"),
         (data, 26, 1.0, style.INK, "new data"),
@@ -75,12 +81,12 @@ def on_map(ax: Any, prediction: Prediction, data: Observed | None, past: Observe
             continue
         kinds = has_classes(prediction) or is_binary(prediction)
         colors = _class_dots(prediction, seen.y.astype(int)) if kinds else {"c": seen.y}
-        if not kinds and ax.collections:  # the scale of the map
+        if not kinds and ax.collections:  # the colour scale of the map
             colors |= {"norm": ax.collections[0].norm, "cmap": _VALUES}
         ax.scatter(
             *seen.x.T, s=size, alpha=alpha, edgecolors=edge, linewidths=0.6, zorder=3, **colors
         )
-        ax.plot(  # for legends: of no class and no value
+        ax.plot(  # an empty line for the legend, in a neutral colour
             [], [], "o", color="0.7", markersize=size**0.5, markeredgecolor=edge,
             markeredgewidth=0.6, label=what,
         )  # fmt: skip
@@ -120,10 +126,11 @@ def _classes(ax: Any, prediction: Prediction, grid: tuple, name: str) -> None:
     count = probabilities.shape[1]
     colors = np.array([to_rgb(c) for c in style.class_colors(prediction.likelihood, count)])
     best = np.argmax(probabilities, axis=1)
-    sure = (np.max(probabilities, axis=1) * count - 1) / (count - 1)  # 0 where all are as probable
+    # 0 if all classes are equally probable, 1 if one of them is certain.
+    sure = (np.max(probabilities, axis=1) * count - 1) / (count - 1)
     ink = (0.15 + 0.65 * sure)[:, None]
     _mesh(ax, grid, (1 - ink + ink * colors[best]).reshape(*_shape(grid), 3))
-    for k in np.unique(best)[1:]:  # a class's lead over the best of the others
+    for k in np.unique(best)[1:]:  # the class's probability less that of the best other class
         lead = probabilities[:, k] - np.max(np.delete(probabilities, k, axis=1), axis=1)
         _border(ax, grid, _on(grid, lead))
     patches = [Patch(color=c, alpha=0.8, label=str(k)) for k, c in enumerate(colors)]
@@ -138,7 +145,7 @@ def _mesh(ax: Any, grid: tuple, values: np.ndarray, **options: Any) -> Any:
 
 
 def _border(ax: Any, grid: tuple, difference: Float[np.ndarray, "B A"]) -> None:
-    """A line where it changes sign."""
+    """Draw a line where the difference changes sign."""
     if np.min(difference) < 0 < np.max(difference):
         ax.contour(*grid, difference, [0.0], colors=style.INK, linewidths=1.0, zorder=2)
 

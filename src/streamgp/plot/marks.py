@@ -1,4 +1,4 @@
-"""What is drawn on top of a prediction: observations, the ground they cover, inducing points."""
+"""Marks on top of a prediction: observations, the range that they cover, inducing points."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,18 +10,35 @@ from streamgp.errors import DataError, problem
 from streamgp.plot import style
 from streamgp.plot.bands import Height
 
-_TICK = 6.0  # points: the height of a row of inducing points
+_TICK = 6.0  # the height of a row of inducing points, in typographic points
 
 
 class Observed(NamedTuple):
-    """Observations to show, or, where `y` is None, the ends of a stretch of the input."""
+    """Observations to show, or only the range of inputs that they cover.
+
+    Attributes:
+        x: Inputs; if `y` is None, the two ends of the range.
+        y: Observations, or None.
+    """
 
     x: np.ndarray
     y: np.ndarray | None
 
 
 def observed(data: Any, width: int, what: str) -> Observed | None:
-    """What a caller gave as `what`: a pair (x, y); for one input's past, also (low, high)."""
+    """Check what a caller gave as `data` or `past`.
+
+    Args:
+        data: A pair (x, y). The past of a single input may also be a pair of numbers (low, high).
+        width: The number of input columns.
+        what: The name of the argument, "data" or "past".
+
+    Returns:
+        The observations; None if there are none.
+
+    Raises:
+        DataError: If it is not such a pair.
+    """
     if data is None:
         return None
     if not (isinstance(data, tuple | list) and len(data) == 2):
@@ -34,7 +51,7 @@ def observed(data: Any, width: int, what: str) -> Observed | None:
     if y.ndim != 1 or x.shape != (y.shape if width == 1 else (*y.shape, width)):
         raise DataError(
             problem(
-                f"{what}=(x, y) with {width} input column(s) and one observation a row",
+                f"{what}=(x, y) with {width} input column(s) and one observation per row",
                 f"shapes {x.shape} and {y.shape}",
                 "Give as many observations as inputs.",
             )
@@ -43,7 +60,7 @@ def observed(data: Any, width: int, what: str) -> Observed | None:
 
 
 def along(ax: Any, data: Observed | None, past: Observed | None, height: Height) -> None:
-    """Dots over a single input. Where there is a past, what is new gets a ground of its own."""
+    """Draw observations over a single input. If there are past ones, the new range is shaded."""
     for seen, color, what in ((past, style.PAST, "past"), (data, style.NEW, "new")):
         if seen is None:
             continue
@@ -59,17 +76,23 @@ def along(ax: Any, data: Observed | None, past: Observed | None, height: Height)
 
 
 def _ground(ax: Any, x: np.ndarray, color: Any, what: str) -> None:
-    """A faint stretch of colour, and a bar above it that shows where shares are stacked too."""
+    """Shade a range of the input, with a bar above it that stacked shares cannot hide."""
     ends = [x.min(), x.max()]
     ax.axvspan(*ends, color=color, alpha=0.07, linewidth=0, zorder=0)
     ax.plot(
         ends, [1, 1], transform=ax.get_xaxis_transform(), color=color, linewidth=4,
-        solid_capstyle="butt", clip_on=False, zorder=3, label=f"{what} ground",
+        solid_capstyle="butt", clip_on=False, zorder=3, label=f"{what} range",
     )  # fmt: skip
 
 
 def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
-    """Inducing points along the bottom, a row a latent function; `room` keeps it free for them."""
+    """Draw inducing points along the bottom, with one row of ticks per latent function.
+
+    Args:
+        ax: Matplotlib axes.
+        points: The inducing points of each latent function.
+        room: Whether to lower the end of the vertical axis so that the ticks cover no data.
+    """
     from matplotlib.transforms import ScaledTranslation
 
     for q, of_latent in enumerate(points):
@@ -86,7 +109,7 @@ def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
 
 
 def crosses(ax: Any, points: Sequence[Float[np.ndarray, "_ 2"]]) -> None:
-    """Inducing points in the plane."""
+    """Draw inducing points in the plane as crosses."""
     together = np.unique(np.concatenate(points), axis=0)
     ax.plot(
         *together.T, "+", color=style.INK, markersize=6, markeredgewidth=1.0,

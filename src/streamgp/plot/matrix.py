@@ -1,4 +1,4 @@
-"""What is kept of each batch as others follow."""
+"""How well earlier batches are still predicted after later ones."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from streamgp.errors import DataError, problem
 from streamgp.plot import style
 
-_MOST_WRITTEN = 12  # rows up to which numbers fit into their cells
+_MOST_WRITTEN = 12  # the largest number of rows whose numbers fit into their cells
 
 
 def retention(
@@ -18,20 +18,25 @@ def retention(
     colorbar: bool = True,
     ax: Any = None,
 ) -> Any:
-    """How well each batch is predicted after each step: row t, column the batch.
+    """Draw how well each batch is predicted after each step, as a matrix.
 
-    Down a column nothing changes if nothing is forgotten.
+    There is one row per step and one column per batch. If the model forgets nothing, the numbers
+    of a column stay the same from top to bottom.
 
     Args:
-        scores: (T, T); entry (t, b) is the score of batch b after step t, NaN where it has not
-            come yet (above the diagonal).
-        name: of the score; lower is better, and lighter.
-        annotate: whether to write the numbers; by default where they fit.
-        colorbar: whether to draw one; it takes its room from `ax`.
-        ax: matplotlib axes; by default the current ones.
+        scores: An array (T, T). Entry (t, b) is the score of batch b after step t. It is NaN above
+            the diagonal, where batch b has not come yet.
+        name: The name of the score. Lower scores are better, and are drawn lighter.
+        annotate: Whether to write the numbers; by default they are written if they fit.
+        colorbar: Whether to draw a colour bar. It takes some of the space of `ax`.
+        ax: Matplotlib axes; by default the current ones.
 
     Returns:
         The axes.
+
+    Raises:
+        DataError: If the scores are not a square array with at least one number.
+        ImportError: If matplotlib is missing.
     """
     values = np.asarray(scores, float)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not np.isfinite(values).any():
@@ -39,13 +44,13 @@ def retention(
             problem(
                 "scores of shape (T, T), NaN above the diagonal",
                 f"shape {values.shape}",
-                "Put one step a row and one batch a column.",
+                "Give one row per step and one column per batch.",
             )
         )
     ax = style.axes(ax)
     size = len(values)
     image = ax.imshow(values, cmap="Blues", aspect="equal")
-    # Light enough at the dark end for the figures to be read.
+    # The darkest colour is light enough for the numbers on it to be read.
     low, high = np.nanmin(values), np.nanmax(values)
     image.set_clim(low, low + 1.25 * max(high - low, 1e-12))
     if size <= _MOST_WRITTEN if annotate is None else annotate:

@@ -1,4 +1,4 @@
-"""The channels of a model, over the ground it knows."""
+"""The channels of a model, over the inputs that it has learned."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -10,23 +10,31 @@ from streamgp.data.schema import read_inputs
 from streamgp.errors import DataError, problem
 from streamgp.plot import bands, maps, marks, style
 
-_ALONG, _ACROSS = 400, 80  # points of a line; of each side of a map
+_ALONG, _ACROSS = 400, 80  # the number of points of a line, and of each side of a map
 
 
 @runtime_checkable
 class Model(Protocol):
-    """What a picture needs of a model: `ContinualGP` has it."""
+    """The part of a model that a picture uses. `ContinualGP` has it."""
 
     @property
-    def channels(self) -> tuple[str, ...]: ...
+    def channels(self) -> tuple[str, ...]:
+        """The names of the channels, in order."""
+        ...
 
     @property
-    def inducing_points(self) -> tuple[np.ndarray, ...]: ...
+    def inducing_points(self) -> tuple[np.ndarray, ...]:
+        """The inducing points of each latent function."""
+        ...
 
     @property
-    def axes(self) -> tuple[Axis, ...]: ...
+    def axes(self) -> tuple[Axis, ...]:
+        """What each input column is."""
+        ...
 
-    def predict(self, x: Any, channel: str | None = None) -> Any: ...
+    def predict(self, x: Any, channel: str | None = None) -> Any:
+        """Predict channels at some inputs."""
+        ...
 
 
 def channel(
@@ -42,34 +50,41 @@ def channel(
     legend: bool = True,
     ax: Any = None,
 ) -> Any:
-    """One channel of a model with one input (see `band`) or two (see `surface`).
+    """Draw one channel of a model with one input (see `band`) or two (see `surface`).
 
     Args:
-        model: a `ContinualGP`.
-        name: the channel; may be left out where there is only one.
-        x: where to draw: values of the input, or a pair of them for two inputs. By default the
-            span of inducing points and observations.
-        data: observations (x, y) to show, the newest.
-        past: earlier observations (x, y), shown apart from `data`; or (low, high), where they were.
-        level: the probability of the interval around a line.
-        value: what a map of numbers shows.
-        inducing: whether to mark the inducing points, along a line a row a latent function.
-        legend: whether a legend tells past from new, where both are shown.
-        ax: matplotlib axes; by default the current ones.
+        model: A `ContinualGP`.
+        name: The name of the channel. It may be left out if there is only one.
+        x: Where to draw: values of the input, or a pair of vectors for two inputs. By default the
+            range of the inducing points and the observations.
+        data: The newest observations (x, y), or a dictionary of them by channel.
+        past: Earlier observations (x, y), drawn in another colour; or, for one input, the range
+            (low, high) in which they were; or a dictionary of either by channel.
+        level: The probability of the interval around a line.
+        value: Whether a map of numbers shows the mean or the standard deviation.
+        inducing: Whether to mark the inducing points. Along a line there is one row of ticks per
+            latent function.
+        legend: Whether to draw a legend of past and new data if both are shown.
+        ax: Matplotlib axes, or an array of one; by default the current ones.
 
     Returns:
-        The axes.
+        The axes. `channels` and `ContinualGP.plot` return an array.
+
+    Raises:
+        DataError: If the model has no data or more than two inputs, or the arguments do not fit it.
+        ImportError: If matplotlib is missing.
     """
     width, axes = _width(model), model.axes
-    given = ((_on_clock(part, axes), what) for part, what in ((data, "data"), (past, "past")))
-    new, old = (marks.observed(part, width, what) for part, what in given)
-    points = tuple(_clocked(of_latent, axes) for of_latent in model.inducing_points)
-    seen = [*points, *(part.x.reshape(-1, width) for part in (new, old) if part is not None)]
     name = model.channels[0] if name is None and len(model.channels) == 1 else name
     if name not in model.channels:
         raise DataError(
             problem(f"a channel among {list(model.channels)}", repr(name), "Name one of them.")
         )
+    pairs = ((_of_channel(part, name), what) for part, what in ((data, "data"), (past, "past")))
+    given = ((_on_clock(part, axes), what) for part, what in pairs)
+    new, old = (marks.observed(part, width, what) for part, what in given)
+    points = tuple(_clocked(of_latent, axes) for of_latent in model.inducing_points)
+    seen = [*points, *(part.x.reshape(-1, width) for part in (new, old) if part is not None)]
     ax = style.axes(ax)
     if width == 1:
         along = _spanned(seen, _ALONG)[0] if x is None else np.ravel(_clocked(x, axes))
@@ -83,44 +98,65 @@ def channel(
         sides = _spanned(seen, _ACROSS) if x is None else _pair(x)
         grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         prediction = model.predict(grid, name)
+        style.label(ax, str(axes[0].name or "x₀"), str(axes[1].name or "x₁"))
         maps.surface(prediction, *sides, name=name, value=value, ax=ax)
         maps.on_map(ax, prediction, new, old)
         if inducing:
             marks.crosses(ax, points)
     if legend and new is not None and old is not None:
-        style.legend_above(ax, ("past ground" if old.y is None else "past data", "new data"))
+        style.legend_above(ax, ("past range" if old.y is None else "past data", "new data"))
     return ax
 
 
 def channels(
     model: Model,
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     *,
-    data: Mapping[str, Any] | None = None,
-    past: Mapping[str, Any] | None = None,
+    data: Any = None,
+    past: Any = None,
     legend: bool = True,
-    ax: Sequence[Any] | None = None,
+    ax: Any = None,
     **options: Any,
 ) -> np.ndarray:
-    """Several channels, each on axes of its own: all of them, unless named.
+    """Draw channels, each on axes of its own.
 
-    `data` and `past` are as for `update`: a dictionary by channel. `ax` are as many axes as
-    channels; by default a new figure's, one below the other. The other options are those of
-    `channel`; one legend is enough for all.
+    Args:
+        model: A `ContinualGP`.
+        names: The names of the channels to draw, or one name; by default all of them.
+        data: The newest observations, as in `update`: a dictionary of (x, y) by channel. For a
+            single channel also (x, y).
+        past: Earlier observations, in the same form.
+        legend: Whether to draw a legend of past and new data. The first channel that has both
+            gets it.
+        ax: Matplotlib axes, as many as channels; by default those of a new figure, one below the
+            other.
+        **options: Those of `channel`: `x`, `level`, `value`, `inducing`.
+
+    Returns:
+        An array of the axes, one per channel that was drawn.
+
+    Raises:
+        DataError: If the model has no data or more than two inputs, or the arguments do not fit it.
+        ImportError: If matplotlib is missing.
     """
     names = model.channels if names is None else names
+    names = (names,) if isinstance(names, str) else tuple(names)
     for what, given in (("data", data), ("past", past)):
-        if given is not None and not isinstance(given, Mapping):
+        if given is not None and len(names) > 1 and not isinstance(given, Mapping):
             raise DataError(
                 problem(f"{what}={{name: (x, y), …}}", type(given).__name__, "Name the channels.")
             )
     axes = _stacked(len(names), _width(model)) if ax is None else np.ravel(np.asarray(ax, object))
     if len(axes) != len(names):
         raise DataError(
-            problem(f"{len(names)} axes, one a channel", f"{len(axes)}", "Or name one channel.")
+            problem(
+                f"{len(names)} axes, one per channel",
+                f"{len(axes)}",
+                "Give as many axes as channels, or name one channel.",
+            )
         )
     for each, name in zip(axes, names, strict=True):
-        new, old = (data or {}).get(name), (past or {}).get(name)
+        new, old = _of_channel(data, name), _of_channel(past, name)
         channel(model, name, data=new, past=old, legend=legend, ax=each, **options)
         legend = legend and (new is None or old is None)
     if ax is None:
@@ -130,7 +166,13 @@ def channels(
     return axes
 
 
+def _of_channel(given: Any, name: str) -> Any:
+    """The channel's part of a dictionary by channel. Anything else is the channel's own."""
+    return given.get(name) if isinstance(given, Mapping) else given
+
+
 def _width(model: Model) -> int:
+    """The number of input columns, if such a model can be drawn."""
     if not model.inducing_points:
         raise DataError(problem("a model with data", "one without", "Call `update` before `plot`."))
     width = model.inducing_points[0].shape[1]
@@ -139,14 +181,14 @@ def _width(model: Model) -> int:
             problem(
                 "a model with one or two input columns",
                 f"{width}",
-                "Predict along one of them and pass that to `streamgp.plot.band`.",
+                "Predict along one of them and pass the prediction to `streamgp.plot.band`.",
             )
         )
     return width
 
 
 def _clocked(x: Any, axes: Sequence[Axis]) -> np.ndarray:
-    """Inputs as the picture shows them; a single column of times as its clocks do."""
+    """Inputs as the picture shows them. A single column of times is shown in local time."""
     if len(axes) != 1 or not axes[0].is_time:
         return np.asarray(x)
     is_number = isinstance(x, np.ndarray) and x.dtype.kind == "f"
@@ -155,7 +197,7 @@ def _clocked(x: Any, axes: Sequence[Axis]) -> np.ndarray:
 
 
 def _on_clock(part: Any, axes: Sequence[Axis]) -> Any:
-    """Observations, or the ends of a stretch, with their inputs as the picture shows them."""
+    """Observations, or the ends of a range, with their inputs as the picture shows them."""
     is_pair = isinstance(part, tuple | list) and len(part) == 2
     if not is_pair or len(axes) != 1 or not axes[0].is_time:
         return part
@@ -165,7 +207,7 @@ def _on_clock(part: Any, axes: Sequence[Axis]) -> Any:
 
 
 def _spanned(seen: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
-    """For each input, evenly spaced values over all that is to be shown and a little more."""
+    """For each input, evenly spaced values over the range of what is shown and a little more."""
     shown = np.concatenate(seen)
     low, reach = shown.min(axis=0), np.ptp(shown, axis=0)
     share = np.linspace(-0.02, 1.02, count)

@@ -1,9 +1,11 @@
-"""What all pictures share: colours that every eye can tell apart, axes and their labels."""
+"""What all pictures share: axes, labels, legends, and colours for colour-blind people too."""
 
 import itertools
 from typing import Any
 
-from streamgp.errors import problem
+import numpy as np
+
+from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Likelihood
 
 # Okabe and Ito's colours.
@@ -16,29 +18,44 @@ BAND_ALPHA = 0.22
 
 
 def pyplot() -> Any:
-    """matplotlib's, or an error that says how to get it."""
+    """Import matplotlib's pyplot.
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: If matplotlib is missing, with the command that installs it.
+    """
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            problem("matplotlib, to draw with", "none", "Run `pip install 'streamgp[plot]'`.")
+            problem("matplotlib for drawing", "none", "Run `pip install 'streamgp[plot]'`.")
         ) from error
     return plt
 
 
 def axes(ax: Any) -> Any:
-    """The axes that were given, or the current ones."""
-    return pyplot().gca() if ax is None else ax
+    """The axes that were given, or the current ones. An array of one gives its element."""
+    if ax is None:
+        return pyplot().gca()
+    if isinstance(ax, np.ndarray | list | tuple):
+        if np.size(ax) != 1:
+            raise DataError(
+                problem("one axes to draw on", f"{np.size(ax)}", "Choose one, or draw `channels`.")
+            )
+        return np.ravel(np.asarray(ax, object))[0]
+    return ax
 
 
 def label(ax: Any, x: str, y: str) -> None:
-    """Name the axes, unless the caller has."""
+    """Name the axes, unless the caller has named them."""
     ax.set_xlabel(ax.get_xlabel() or x)
     ax.set_ylabel(ax.get_ylabel() or y)
 
 
 def legend_beside(ax: Any, *, turned: bool = False) -> None:
-    """A legend to the right of the axes, where it covers nothing; `turned` is last entry first."""
+    """Draw a legend to the right of the axes. With `turned`, the last entry comes first."""
     handles, labels = ax.get_legend_handles_labels()
     step = -1 if turned else 1
     ax.legend(
@@ -48,7 +65,7 @@ def legend_beside(ax: Any, *, turned: bool = False) -> None:
 
 
 def legend_above(ax: Any, labels: tuple[str, ...]) -> None:
-    """A legend of those labels on top of the axes, beside one that is there already."""
+    """Draw a legend of these labels above the axes. A legend that is there already stays."""
     earlier = ax.get_legend()
     known = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     ax.legend(
@@ -57,24 +74,24 @@ def legend_above(ax: Any, labels: tuple[str, ...]) -> None:
     )  # fmt: skip
     if earlier is not None:
         ax.add_artist(earlier)
-        earlier.set_clip_box(None)  # or layouts would leave no room for it
+        earlier.set_clip_box(None)  # a clipped legend would get no space in layouts
 
 
 def line_styles(count: int) -> list[dict[str, Any]]:
-    """Colours for so many lines, and dashes once those run out."""
+    """Looks for a number of lines: different colours, then different dashes too."""
     pairs = itertools.islice(itertools.cycle(itertools.product(_DASHES, _PALETTE)), count)
     return [{"color": color, "linestyle": dash} for dash, color in pairs]
 
 
 def paler(color: Any) -> tuple[float, ...]:
-    """A colour on its way to white: opaque, so that nothing shines through."""
+    """A paler colour that is opaque, so that nothing behind it is seen."""
     from matplotlib.colors import to_rgb
 
     return tuple(0.4 + 0.6 * part for part in to_rgb(color))
 
 
 def class_colors(likelihood: Likelihood, count: int) -> list[Any]:
-    """One colour per class; for ordered classes, from light to dark."""
+    """One colour per class. Ordered classes go from light to dark."""
     from matplotlib import colormaps
 
     if likelihood.ordered and likelihood.classes > 2:

@@ -1,4 +1,4 @@
-"""A stream in the eyes of its reports: scores, sizes and hyperparameters, update by update."""
+"""The reports of a stream, update by update: scores, inducing points and hyperparameters."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,10 +11,22 @@ from streamgp.plot import style
 
 
 def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = None) -> Any:
-    """The prequential score of each channel: the log predictive density before learning.
+    """Draw the prequential score of each channel: the log predictive density before learning.
 
-    One mean an update, with a circle where a channel has `changed`. With `rows`, one dot an
-    observation, in the order of the channel, and their running mean.
+    The line shows the mean of each update. A circle marks updates in which the channel `changed`.
+
+    Args:
+        reports: What `update` or `update_many` returned, in order.
+        rows: Whether to show one dot per observation, in order, and their running mean, instead of
+            one mean per update.
+        ax: Matplotlib axes; by default the current ones.
+
+    Returns:
+        The axes.
+
+    Raises:
+        DataError: If there are no reports.
+        ImportError: If matplotlib is missing.
     """
     _check(reports)
     ax = style.axes(ax)
@@ -39,12 +51,25 @@ def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = Non
 
 
 def inducing(reports: Sequence[UpdateReport], *, ax: Any = None) -> Any:
-    """How many inducing points each latent function has after each update."""
+    """Draw the number of inducing points of each latent function after each update.
+
+    Args:
+        reports: What `update` or `update_many` returned, in order.
+        ax: Matplotlib axes; by default the current ones.
+
+    Returns:
+        The axes.
+
+    Raises:
+        DataError: If there are no reports.
+        ImportError: If matplotlib is missing.
+    """
     _check(reports)
     ax = style.axes(ax)
     steps = [report.update for report in reports]
     sizes = np.array([report.inducing_after for report in reports])
-    same: dict[tuple[int, ...], list[str]] = {}  # latents that would hide each other
+    # Equal lines would hide each other, so they are drawn as one.
+    same: dict[tuple[int, ...], list[str]] = {}
     for q, size in enumerate(sizes.T):
         same.setdefault(tuple(size), []).append(str(q))
     for (size, latents), look in zip(same.items(), style.line_styles(len(same)), strict=True):
@@ -58,16 +83,20 @@ def inducing(reports: Sequence[UpdateReport], *, ax: Any = None) -> Any:
 def hyperparameters(
     reports: Sequence[UpdateReport], which: str | None = None, *, ax: Any = None
 ) -> Any:
-    """Hyperparameters after each update, on a log scale where all that are shown are positive.
+    """Draw the hyperparameters after each update. If all are positive, the scale is logarithmic.
 
     Args:
-        reports: in order.
-        which: a part of the names of those to show, such as "noise", "latent 0" or "weights". By
-            default all that are positive and move, but not weights.
-        ax: matplotlib axes; by default the current ones.
+        reports: What `update` or `update_many` returned, in order.
+        which: A part of the names of those to show, such as "noise", "latent 0" or "weights". By
+            default all that are positive and change are shown, except weights.
+        ax: Matplotlib axes; by default the current ones.
 
     Returns:
         The axes.
+
+    Raises:
+        DataError: If there are no reports, or no name contains `which`.
+        ImportError: If matplotlib is missing.
     """
     _check(reports)
     series = _series(reports)
@@ -91,7 +120,18 @@ def hyperparameters(
 
 
 def history(reports: Sequence[UpdateReport]) -> np.ndarray:
-    """`scores`, `inducing` and `hyperparameters` below each other in a new figure: three axes."""
+    """Draw `scores`, `inducing` and `hyperparameters` below each other in a new figure.
+
+    Args:
+        reports: What `update` or `update_many` returned, in order.
+
+    Returns:
+        An array of the three axes.
+
+    Raises:
+        DataError: If there are no reports.
+        ImportError: If matplotlib is missing.
+    """
     _check(reports)
     _, axes = style.pyplot().subplots(
         3, 1, figsize=(8, 7.5), sharex=True, layout="constrained", height_ratios=(2, 1, 2)
@@ -107,8 +147,12 @@ def history(reports: Sequence[UpdateReport]) -> np.ndarray:
 def _check(reports: Sequence[UpdateReport]) -> None:
     if isinstance(reports, UpdateReport) or not len(reports):
         raise DataError(
-            problem("a list of reports", type(reports).__name__, "Keep what each `update` returns.")
+            problem("a list of reports", _kind(reports), "Collect what each `update` returns.")
         )
+
+
+def _kind(reports: Any) -> str:
+    return "one report" if isinstance(reports, UpdateReport) else "an empty list"
 
 
 def _running(ax: Any, values: np.ndarray, name: str, look: Mapping[str, Any]) -> None:
@@ -120,7 +164,7 @@ def _running(ax: Any, values: np.ndarray, name: str, look: Mapping[str, Any]) ->
 
 
 def _series(reports: Sequence[UpdateReport]) -> dict[str, np.ndarray]:
-    """Every number by its name; NaN before its channel was there."""
+    """Every number after each update, by name. It is NaN until its channel exists."""
     rows = [dict(_numbers(report.hyperparameters)) for report in reports]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
@@ -134,7 +178,7 @@ def _numbers(hyperparameters: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:
-    if isinstance(value, str):  # what kind of module it is
+    if isinstance(value, str):  # the kind of the kernel or the likelihood
         return
     if isinstance(value, Mapping):
         for key, part in value.items():
@@ -146,7 +190,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:
 
 
 def _log_scale(ax: Any) -> None:
-    """With plain numbers at the ticks, between the powers of ten as well."""
+    """Use a logarithmic scale with plain numbers at its ticks, also between powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.set_yscale("log")

@@ -1,7 +1,8 @@
-"""Estimators for river. Needs river (`pip install streamgp[river]`).
+"""Estimators for river. They need `pip install 'streamgp[river]'`.
 
-Features are numbers in a dictionary. Their names are those of the first sample learned: names
-that appear later are ignored, and a feature that is absent (or None, or NaN) takes its mean so far.
+Features are numbers in a dictionary. Their names are those of the first sample that was learned. A
+feature with another name is ignored. A feature that is missing (or None, or NaN) takes the mean of
+its values so far.
 """
 
 try:

@@ -9,12 +9,15 @@ import numpy as np
 from jaxtyping import Float
 from river import base, stats
 
-from streamgp.adapters import Learning, build
+from streamgp.adapters import TOLERANCE, Learning, build
 from streamgp.errors import DataError, problem
 from streamgp.gp import ContinualGP
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Likelihood
+from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
+
+BUDGET = 64
 
 Sample = Mapping[Hashable, Any]
 
@@ -25,11 +28,13 @@ class Estimator(base.Estimator):
     def __init__(
         self,
         kernel: Kernel | None = None,
-        tolerance: float = 1e-2,
-        budget: int = 64,
+        tolerance: float = TOLERANCE,
+        budget: int = BUDGET,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         seed: int = 0,
+        latents: Latents | None = None,
+        inducing: Any = None,
     ):
         self.kernel = kernel
         self.tolerance = tolerance
@@ -37,38 +42,66 @@ class Estimator(base.Estimator):
         self.learning = learning
         self.forgetting = forgetting
         self.seed = seed
-        self._means: dict[Hashable, stats.Mean] = {}  # of each feature, in the model's order
+        self.latents = latents
+        self.inducing = inducing
+        # The mean of each feature, in the order of the model's input columns.
+        self._means: dict[Hashable, stats.Mean] = {}
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"budget": 16, "learning": None}
 
     def learn_one(self, x: Sample, y: Any) -> None:
+        """Learn one sample.
+
+        Args:
+            x: The features, numbers by name.
+            y: The target.
+
+        Raises:
+            DataError: If a feature is not a number.
+            ConfigurationError: If the settings contradict each other.
+        """
         self._learn([x], [y])
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """The rows of a data frame, in order."""
+        """Learn the rows of a data frame one after the other, as `learn_one` would.
+
+        Args:
+            X: The features, one column each.
+            y: The targets, one per row.
+
+        Raises:
+            DataError: If a feature is not a number.
+            ConfigurationError: If the settings contradict each other.
+        """
         self._learn(X.to_dict(orient="records"), list(y))
 
     @abstractmethod
     def _learn(self, samples: list[Sample], y: list[Any]) -> None:
-        """Fold samples in, in order."""
+        """Learn samples in order."""
 
     def _build(self, likelihood: Likelihood) -> ContinualGP:
         return build(
             {"y": likelihood},
             kernel=self.kernel,
+            latents=self.latents,
+            inducing=self.inducing,
             tolerance=self.tolerance,
             budget=self.budget,
+            default_budget=BUDGET,
             learning=self.learning,
             forgetting=self.forgetting,
             seed=self.seed,
         )
 
     def _inputs(self, samples: list[Sample], *, learn: bool) -> Float[np.ndarray, "N P"]:
-        """One row a sample; `learn` lets each be counted before the next is looked at."""
+        """The features as one row per sample.
+
+        With `learn`, each sample counts in the means before the next one is read.
+        """
         if learn and not self._means and samples:
-            # Sorted, so that the order of a dictionary does not matter.
+            # They are sorted, so that the order of a dictionary does not matter.
             self._means = {name: stats.Mean() for name in sorted(samples[0], key=repr)}
         rows = []
         for sample in samples:
@@ -80,7 +113,7 @@ class Estimator(base.Estimator):
 
 
 def _number(name: Hashable, value: Any) -> float | None:
-    """A feature's value; None where it is missing."""
+    """The value of a feature; None if it is missing."""
     try:
         if isinstance(value, str):
             raise TypeError("text")
@@ -90,7 +123,7 @@ def _number(name: Hashable, value: Any) -> float | None:
             problem(
                 f"a number for feature {name!r}",
                 repr(value),
-                "Encode it first, as with river's `OneHotEncoder`.",
+                "Encode it first, for example with river's `OneHotEncoder`.",
             )
         ) from error
     return None if math.isnan(number) else number

@@ -1,29 +1,38 @@
-"""Regression, one sample at a time."""
+"""Regression that learns one sample at a time."""
 
 from typing import Any
 
 import numpy as np
 from river import base, proba
 
-from streamgp.adapters import Learning
+from streamgp.adapters import TOLERANCE, Learning
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Gaussian, Likelihood
+from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
-from streamgp.river.base import Estimator, Sample
+from streamgp.river.base import BUDGET, Estimator, Sample
 from streamgp.river.stream import Stream
 
 
 class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
-    """Gaussian process regression, one sample at a time.
+    """A Gaussian process regressor that learns one sample at a time.
 
     Args:
-        kernel: a kernel of streamgp or tinygp; by default an RBF with a lengthscale a feature.
-        likelihood: of the target; by default `Gaussian`.
-        tolerance: the share of prior variance that inducing points may leave open.
-        budget: the most inducing points.
-        learning: "vem", a `VEM`, or None to leave hyperparameters where they start.
-        forgetting: below 1, what is left of the past after each sample.
-        seed: of the random start, where the likelihood has several latent parameters.
+        kernel: A kernel of streamgp or tinygp; by default an RBF with one lengthscale per feature.
+        likelihood: The likelihood of the target; by default `Gaussian`.
+        tolerance: The part of its prior variance that the inducing points may leave unexplained at
+            an input. A smaller tolerance makes more inducing points.
+        budget: The largest number of inducing points of any latent function.
+        learning: "vem", a `VEM`, or None to leave all hyperparameters where they start.
+        forgetting: Below 1, the part of what the past said that is left after each sample; or a
+            `Forgetting`.
+        seed: The seed of the random start of likelihoods with several latent parameters.
+        latents: The number of latent functions, by default one per latent parameter and at most
+            three; or, instead of `kernel`, a kernel or a list of kernels as in `ContinualGP`.
+        inducing: A placement strategy as in `ContinualGP`, instead of `tolerance` and `budget`.
+
+    Raises:
+        ConfigurationError: When the first sample is learned, if the settings contradict each other.
 
     Example:
         >>> import math
@@ -41,18 +50,29 @@ class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
         self,
         kernel: Kernel | None = None,
         likelihood: Likelihood | None = None,
-        tolerance: float = 1e-2,
-        budget: int = 64,
+        tolerance: float = TOLERANCE,
+        budget: int = BUDGET,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         seed: int = 0,
+        latents: Latents | None = None,
+        inducing: Any = None,
     ):
-        super().__init__(kernel, tolerance, budget, learning, forgetting, seed)
+        super().__init__(kernel, tolerance, budget, learning, forgetting, seed, latents, inducing)
         self.likelihood = likelihood
         self._stream = Stream()
 
     def predict_one(self, x: Sample, with_dist: bool = False) -> Any:
-        """The expected target, or with `with_dist` a normal of its mean and variance."""
+        """Predict the target of one sample.
+
+        Args:
+            x: The features, numbers by name.
+            with_dist: Whether to return a distribution instead of a number.
+
+        Returns:
+            The expected target, or a `river.proba.Gaussian` with its mean and variance. Before the
+            first sample they are 0 and 1.
+        """
         model = self._stream.model
         if model is None:
             return proba.Gaussian._from_state(n=1, m=0.0, var=1.0, ddof=0) if with_dist else 0.0
@@ -63,7 +83,14 @@ class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
         return proba.Gaussian._from_state(n=1, m=mean, var=float(prediction.variance[0]), ddof=0)
 
     def predict_many(self, X: Any) -> Any:
-        """A series of expected targets."""
+        """Predict the targets of the rows of a data frame.
+
+        Args:
+            X: The features, one column each.
+
+        Returns:
+            A series of expected targets, with the index of the frame.
+        """
         import pandas as pd
 
         means, model = np.zeros(len(X)), self._stream.model
@@ -73,7 +100,7 @@ class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
 
     def _learn(self, samples: list[Sample], y: list[float]) -> None:
         x = self._inputs(samples, learn=True)
-        if not x.size:  # nothing to go by yet
+        if not x.size:  # no feature is known yet
             return
         likelihood = Gaussian() if self.likelihood is None else self.likelihood
         self._stream.learn(lambda: self._build(likelihood), x, np.asarray(y, float))

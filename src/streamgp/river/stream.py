@@ -1,4 +1,4 @@
-"""A model from the first sample on."""
+"""A model that works from the first sample on."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ from jaxtyping import Float
 
 from streamgp.gp import ContinualGP
 
-_ENOUGH = 32  # samples to start from
+_ENOUGH = 32  # the number of samples to start from
 
 
 class Stream:
-    """A model of samples that come in order, from the first one on.
+    """A model of samples that come in order. It can predict after the first one.
 
-    Scales cannot be read off one sample, so the first few are kept, and the model is started
-    again from all of them each time they have doubled.
+    One sample does not tell the scales of the data. The first few samples are therefore kept, and
+    the model is started again from all of them each time that their number has doubled.
     """
 
     def __init__(self) -> None:
@@ -27,16 +27,22 @@ class Stream:
         x: Float[np.ndarray, "N P"],
         y: Float[np.ndarray, " N"],
     ) -> None:
-        """Fold the rows in, one after the other."""
+        """Learn rows one after the other.
+
+        Args:
+            build: Makes a model without data.
+            x: Inputs, one row per sample.
+            y: Observations, one per sample.
+        """
         done = 0
         while self._first is not None and done < len(y):
             self._start(build, self._first, x[done], float(y[done]))
             done += 1
         if len(y) > done:
             assert self.model is not None
-            if len(y) - done == 1:  # which alone needs no scan
+            if len(y) - done == 1:  # a single sample is faster as an ordinary update
                 self.model.update(x[done:], y[done:])
-            else:  # river wants many samples to be one after the other, points included
+            else:  # river asks for the result of `learn_one`, including the inducing points
                 self.model.update_many(x[done:], y[done:], ahead=False)
 
     def _start(

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn. Needs scikit-learn (`pip install streamgp[sklearn]`)."""
+"""Estimators for scikit-learn. They need `pip install 'streamgp[sklearn]'`."""
 
 try:
     from sklearn.utils.validation import validate_data  # noqa: F401 (since 1.6)

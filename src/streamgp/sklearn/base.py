@@ -8,15 +8,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from streamgp.adapters import Learning, build
+from streamgp.adapters import TOLERANCE, Learning, build
 from streamgp.gp import ContinualGP
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Likelihood
+from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
+
+BUDGET = 256
 
 
 class Estimator(BaseEstimator):
-    """The settings of both estimators, untouched as scikit-learn wants it."""
+    """The settings of both estimators. As scikit-learn asks, the constructor only stores them."""
 
     model_: ContinualGP
 
@@ -24,15 +27,17 @@ class Estimator(BaseEstimator):
         self,
         kernel: Kernel | None = None,
         *,
-        latents: int | None = None,
-        tolerance: float = 1e-2,
-        budget: int = 256,
+        latents: Latents | None = None,
+        inducing: Any = None,
+        tolerance: float = TOLERANCE,
+        budget: int = BUDGET,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         random_state: Any = None,
     ):
         self.kernel = kernel
         self.latents = latents
+        self.inducing = inducing
         self.tolerance = tolerance
         self.budget = budget
         self.learning = learning
@@ -44,8 +49,10 @@ class Estimator(BaseEstimator):
             channels,
             kernel=self.kernel,
             latents=self.latents,
+            inducing=self.inducing,
             tolerance=self.tolerance,
             budget=self.budget,
+            default_budget=BUDGET,
             learning=self.learning,
             forgetting=self.forgetting,
             seed=int(check_random_state(self.random_state).randint(2**31)),

@@ -1,4 +1,4 @@
-"""Regression, of one output or several."""
+"""Regression with one output or several."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -9,34 +9,47 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from streamgp.adapters import Learning
+from streamgp.adapters import TOLERANCE, Learning
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.gp import ContinualGP
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, StudentT
+from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
 from streamgp.prediction.predictor import predict_joint
-from streamgp.sklearn.base import Estimator
+from streamgp.sklearn.base import BUDGET, Estimator
 
 _AROUND_F = (Gaussian, HeteroscedasticGaussian, StudentT)  # E[y | f] is the first parameter
 
 
 class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
-    """A Gaussian process that is fitted at once or by parts, for one output or several.
+    """A Gaussian process regressor that learns all rows at once or part by part.
 
-    Several outputs are the channels of one model and inform each other. An entry of y that is
-    NaN is simply not an observation.
+    Several outputs are the channels of one model, so that each output helps to predict the others.
+    Where y has several columns, an entry that is NaN was not observed.
 
     Args:
-        kernel: of the latent functions: a kernel of streamgp or tinygp; by default an RBF.
-        likelihood: of an output, or a list of one an output; by default `Gaussian`.
-        latents: how many latent functions the outputs share; at most three by default.
-        tolerance: the share of prior variance that inducing points may leave open.
-        budget: the most inducing points of a latent function.
-        learning: "vem", a `VEM`, or None to leave hyperparameters where they start.
-        forgetting: below 1, what is left of the past after each `partial_fit`.
-        random_state: of the random start of several outputs.
+        kernel: The kernel of every latent function, from streamgp or tinygp; by default an RBF.
+        likelihood: The likelihood of every output, or a list of one per output; by default
+            `Gaussian`.
+        latents: The number of latent functions that the outputs share, by default one per latent
+            parameter and at most three; or, instead of `kernel`, a kernel or a list of kernels as
+            in `ContinualGP`.
+        inducing: A placement strategy as in `ContinualGP`, instead of `tolerance` and `budget`.
+        tolerance: The part of its prior variance that the inducing points may leave unexplained at
+            an input. A smaller tolerance makes more inducing points.
+        budget: The largest number of inducing points of any latent function.
+        learning: "vem", a `VEM`, or None to leave all hyperparameters where they start.
+        forgetting: Below 1, the part of what the past said that is left after each `partial_fit`;
+            or a `Forgetting`.
+        random_state: The seed of the random start of models with several outputs.
+
+    Attributes:
+        model_: The `ContinualGP`, once data have been learned. Its channels are y0, y1, ….
+
+    Raises:
+        ConfigurationError: When data are learned, if the settings contradict each other.
 
     Example:
         >>> import numpy as np
@@ -53,9 +66,10 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         kernel: Kernel | None = None,
         *,
         likelihood: Likelihood | Sequence[Likelihood] | None = None,
-        latents: int | None = None,
-        tolerance: float = 1e-2,
-        budget: int = 256,
+        latents: Latents | None = None,
+        inducing: Any = None,
+        tolerance: float = TOLERANCE,
+        budget: int = BUDGET,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         random_state: Any = None,
@@ -63,6 +77,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         super().__init__(
             kernel,
             latents=latents,
+            inducing=inducing,
             tolerance=tolerance,
             budget=budget,
             learning=learning,
@@ -72,7 +87,19 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self.likelihood = likelihood
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from these rows alone; y is (N,), or (N, D) with NaN where nothing was seen."""
+        """Learn from these rows alone.
+
+        Args:
+            X: Inputs, of shape (N, P).
+            y: Observations, of shape (N,), or (N, D) with NaN where nothing was observed.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            DataError: If y has one column and holds NaN.
+            ConfigurationError: If the settings contradict each other.
+        """
         X, y = self._checked(X, y, reset=True)
         model = self._build(self._channels(y))
         model.update(_parts(model, X, y))
@@ -80,7 +107,18 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn from further rows."""
+        """Learn from further rows.
+
+        Args:
+            X: Inputs, of shape (N, P).
+            y: Observations, with as many columns as in the first call.
+
+        Returns:
+            The estimator itself.
+
+        Raises:
+            DataError: If the number of outputs is not that of the first call.
+        """
         if not hasattr(self, "model_"):
             return self.fit(X, y)
         X, y = self._checked(X, y, reset=False)
@@ -88,7 +126,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         if outputs != len(self.model_.channels):
             raise DataError(
                 problem(
-                    f"{len(self.model_.channels)} output(s), as at first",
+                    f"{len(self.model_.channels)} output(s), as in the first call",
                     str(outputs),
                     "Fill outputs that were not observed with NaN.",
                 )
@@ -102,14 +140,29 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return_std: bool = False,
         return_cov: bool = False,
     ) -> Any:
-        """Means of new observations, (N,) or (N, D); with their standard deviations if asked for.
+        """Predict new observations.
 
-        `return_cov` gives the covariance between the rows instead, (N, N) or (N, N, D). Noise
-        is included in both.
+        Args:
+            X: Inputs, of shape (N, P).
+            return_std: Whether to return standard deviations too. They include the noise.
+            return_cov: Whether to return the covariance between rows too. It includes the noise.
+
+        Returns:
+            The means, of shape (N,) or (N, D). With `return_std` a pair of means and standard
+            deviations of the same shape. With `return_cov` a pair of means and covariances of shape
+            (N, N) or (N, N, D).
+
+        Raises:
+            ConfigurationError: If both were asked for, or `return_cov` of a likelihood whose mean
+                is not the latent function itself.
         """
         if return_std and return_cov:
             raise ConfigurationError(
-                problem("one of return_std and return_cov", "both", "The diagonal has std².")
+                problem(
+                    "one of return_std and return_cov",
+                    "both",
+                    "The diagonal of the covariance has the squared standard deviations.",
+                )
             )
         x = self._inputs(X)
         predictions = [self.model_.predict(x, name) for name in self.model_.channels]
@@ -122,7 +175,15 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return mean
 
     def score(self, X: Any, y: Any) -> float:
-        """R² of the predictions, a mean over outputs; entries that are NaN do not count."""
+        """Compute R² of the predictions, as a mean over the outputs.
+
+        Args:
+            X: Inputs, of shape (N, P).
+            y: Observations, of shape (N,) or (N, D). Entries that are NaN do not count.
+
+        Returns:
+            The mean of R².
+        """
         predicted, y = self.predict(X), np.asarray(y, float)
         check_consistent_length(X, y)
         columns = zip(y.reshape(len(y), -1).T, predicted.reshape(len(y), -1).T, strict=True)
@@ -134,7 +195,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         X, y = validate_data(self, X, y, reset=reset, validate_separately=({"dtype": float}, of_y))
         check_consistent_length(X, y)
         if y.ndim == 1 and np.isnan(y).any():
-            raise DataError(problem("y without NaN", "some", "Leave those rows out."))
+            raise DataError(problem("y without NaN", "NaN", "Leave those rows out."))
         return X, y
 
     def _channels(self, y: np.ndarray) -> dict[str, Likelihood]:
@@ -143,12 +204,16 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         each = [given] * outputs if isinstance(given, Likelihood) else list(given)
         if len(each) != outputs:
             raise ConfigurationError(
-                problem(f"{outputs} likelihood(s)", str(len(each)), "Give one, or one an output.")
+                problem(
+                    f"{outputs} likelihood(s)",
+                    str(len(each)),
+                    "Give one, or a list of one per output.",
+                )
             )
         return {f"y{d}": likelihood for d, likelihood in enumerate(each)}
 
     def _shaped(self, columns: list[np.ndarray]) -> np.ndarray:
-        """As y was: one output is a vector, several are columns."""
+        """Give the result the shape of y: a vector, or one column per output."""
         return columns[0] if self._flat else np.stack(columns, axis=-1)
 
 
@@ -161,7 +226,7 @@ def _parts(model: ContinualGP, x: np.ndarray, y: np.ndarray) -> dict[str, tuple]
 def _covariance(
     model: ContinualGP, x: np.ndarray, channel: int, prediction: Prediction
 ) -> Float[np.ndarray, "N N"]:
-    """Cov(y, y') between rows: that of f, and each row's own variance on the diagonal."""
+    """The covariance of y between rows: that of f, with the variance of y on the diagonal."""
     if not isinstance(prediction.likelihood, _AROUND_F):
         raise ConfigurationError(
             problem(

@@ -1,1 +1,1 @@
-"""Methods that streamgp is compared with."""
+"""Methods that streamgp is compared with, one file per method."""

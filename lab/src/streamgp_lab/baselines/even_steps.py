@@ -1,4 +1,4 @@
-"""What models and streams have to be like for methods that step evenly through one input."""
+"""Conditions of methods that need one input with equal steps."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from jaxtyping import Float
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.likelihoods import Likelihood
 
-_EVEN = 1e-6  # how far steps may be from equal, relatively
+_EVEN = 1e-6  # largest relative difference between steps that count as equal
 
 
 def check_model(likelihood: Likelihood, lengthscale: float, variance: float) -> None:
-    """Raise unless there is one latent parameter, and a scale of it and of the inputs."""
+    """Raise unless there is one latent parameter and the hyperparameters are positive."""
     if likelihood.latents != 1:
         got = f"{likelihood.latents} of {type(likelihood).__name__}"
         raise ConfigurationError(
@@ -26,7 +26,7 @@ def check_model(likelihood: Likelihood, lengthscale: float, variance: float) -> 
 
 
 def one_column(x: Any) -> Float[np.ndarray, " N"]:
-    """Inputs as numbers."""
+    """Inputs as a vector of finite numbers."""
     values = np.asarray(x, float)
     if values.ndim > 2 or values.shape[1:] not in ((), (1,)) or not np.isfinite(values).all():
         raise DataError(
@@ -36,13 +36,15 @@ def one_column(x: Any) -> Float[np.ndarray, " N"]:
 
 
 def even_step(x: Float[np.ndarray, " N"], known: float) -> float:
-    """The step between inputs, which has to be the one that is known, if one is."""
+    """The step between inputs. It must equal `known`, unless that is zero."""
     if len(x) < 2:
         raise DataError(
-            problem("two samples or more to begin with", f"{len(x)}", "Give the first together.")
+            problem(
+                "at least two samples to begin with", f"{len(x)}", "Pass the first ones together."
+            )
         )
     step = known or float(x[-1] - x[0]) / (len(x) - 1)
-    allowed = _EVEN * step + 4 * np.finfo(float).eps * np.max(np.abs(x))  # rounding of x itself
+    allowed = _EVEN * step + 4 * np.finfo(float).eps * np.max(np.abs(x))  # the rounding of x
     steps = np.diff(x)
     if step <= 0 or np.any(np.abs(steps - step) > allowed):
         got = f"steps from {steps.min():g} to {steps.max():g}"
@@ -53,8 +55,8 @@ def even_step(x: Float[np.ndarray, " N"], known: float) -> float:
 
 
 def check_observations(likelihood: Likelihood, count: int, y: Float[np.ndarray, " N"]) -> None:
-    """Raise unless there is an observation an input, and each is possible."""
+    """Raise unless there is one possible observation per input."""
     if len(y) != count or not np.all(likelihood.valid(y)):
         expected = f"{count} values in the support of {type(likelihood).__name__}"
         got = f"{len(y)} values" if len(y) != count else f"{y[~likelihood.valid(y)][0]} among them"
-        raise DataError(problem(expected, got, "Leave others out."))
+        raise DataError(problem(expected, got, "Remove the other values."))

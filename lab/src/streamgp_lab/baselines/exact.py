@@ -1,4 +1,4 @@
-"""Exact GPs: everything that was seen, in one dense matrix. For Gaussian channels."""
+"""Exact GPs of Gaussian channels, with all data in one dense matrix."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,24 +9,32 @@ from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
 from streamgp.data import Batch
-from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
 from streamgp.model.multitask import Generative
+from streamgp.model.specification import Specification
 from streamgp.numerics.compiling import compiled
 from streamgp.numerics.linalg import cholesky, solve_lower
 from streamgp.numerics.precision import double_precision
 from streamgp.parameters import log_prior, split
 from streamgp.prediction.prediction import Prediction
-from streamgp_lab.baselines.core import Data, Scores, Specification, learned, prediction
+from streamgp_lab.baselines.core import (
+    SampleScores,
+    learned,
+    position,
+    prediction,
+    start_model,
+)
+from streamgp_lab.problem import Data, rows
 
 
 class Exact:
-    """An exact multi-task GP with Gaussian channels, its hyperparameters the most likely ones.
+    """An exact multi-task GP with Gaussian channels and maximum-likelihood hyperparameters.
 
     Args:
-        specification: channels, latent functions and seed.
-        start: hyperparameters to begin from, such as those of a sparse model.
-        evaluations: of the evidence and its gradient; zero takes the start as it is.
+        specification: Channels, latent functions and seed.
+        start: Hyperparameters to begin from, such as those of a sparse model.
+        evaluations: The number of evaluations of the evidence and its gradient. With zero the
+            hyperparameters stay as they are.
     """
 
     def __init__(
@@ -37,24 +45,20 @@ class Exact:
         evaluations: int = 40,
     ):
         if not all(c.conjugate for c in specification.channels.values()):
-            raise ConfigurationError(
-                problem("Gaussian channels", str(specification), "Use a variational model.")
-            )
+            got = ", ".join(type(c).__name__ for c in specification.channels.values())
+            raise ConfigurationError(problem("Gaussian channels", got, "Use a variational model."))
         self._specification = specification
         self._evaluations = evaluations
         self._start = start
-        self._rows: Rows | None = None
+        self._batches: list[Data] = []
 
     @double_precision
     def update(self, data: Data) -> None:
-        """Keep the batch beside all that came before, and learn from everything anew."""
-        new = self._specification.rows(data)
-        old = self._rows
-        parts = zip(*([new] if old is None else [old, new]), strict=True)
-        self._rows = Rows(*(np.concatenate(part) for part in parts))
-        if old is None:
-            self.model = self._start or self._specification.start(data)
-        batch = _batch(self._rows)
+        """Add the batch to all earlier data, and learn from all of them again."""
+        if not self._batches:
+            self.model = self._start or start_model(self._specification, data)
+        self._batches.append(data)
+        batch = self._batch()
         trainable, rest = split(self.model)
         first, unravel = ravel_pytree(trainable)
 
@@ -71,10 +75,10 @@ class Exact:
         self._half = _factorised(batch, self.model)
 
     @double_precision
-    def update_many(self, x: np.ndarray, y: np.ndarray) -> Scores:
-        """Samples one at a time, hyperparameters as they are: a Cholesky factor has it all.
+    def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
+        """Learn samples one at a time, without changing the hyperparameters.
 
-        Its rows are the predictions of each observation by those before it.
+        Row n of a Cholesky factor is the prediction of observation n from those before it.
         """
         name = next(iter(self._specification.channels))
         evaluations, self._evaluations = self._evaluations, 0
@@ -82,21 +86,23 @@ class Exact:
         self._evaluations = evaluations
         chol, half = (np.asarray(part) for part in self._half)
         scores = -0.5 * (half**2 + np.log(2 * np.pi)) - np.log(np.diag(chol))
-        return Scores({name: scores[-len(y) :]})
+        return SampleScores({name: scores[-len(y) :]})
 
     @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
-        """What that channel will show at `x`."""
-        batch, index = _batch(learned(self._rows)), self._specification.position(channel)
+        """Predict a channel at `x`."""
+        learned(self._batches or None)
+        batch, index = self._batch(), position(self._specification, channel)
 
         def marginal(rows: Float[Array, "N P"], index: int) -> tuple[Array, Array]:
             return _predict(batch, self.model, *self._half, rows, index)
 
         return prediction(self.model, marginal, x, index)
 
-
-def _batch(rows: Rows) -> Batch:
-    return Batch(*rows, np.ones(rows.size, bool))
+    def _batch(self) -> Batch:
+        """All data so far, without padding."""
+        known = rows(self._specification.names, *self._batches)
+        return Batch(known.x, known.y, known.channel, np.ones(known.size, bool))
 
 
 def _covariance(
@@ -124,7 +130,7 @@ _factorised = compiled(_solved)
 
 @compiled
 def _slope(batch: Batch, trainable: Generative, rest: Generative) -> tuple[Array, Generative]:
-    """Minus the log evidence, priors of the hyperparameters included, and its gradient."""
+    """Minus the log evidence, with the priors of the hyperparameters, and its gradient."""
 
     def loss(moving: Generative) -> Float[Array, ""]:
         wrapped = eqx.combine(moving, rest)

@@ -1,4 +1,4 @@
-"""Independent models: a continual GP of its own for every channel."""
+"""Independent models: one continual GP per channel."""
 
 from collections.abc import Mapping
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from streamgp.gp import ContinualGP
 from streamgp.prediction.prediction import Prediction
-from streamgp_lab.baselines.core import Data
+from streamgp_lab.problem import Data
 
 
 class Independent:
-    """Channels that know nothing of each other."""
+    """Channels that share nothing."""
 
     def __init__(self, models: Mapping[str, ContinualGP]):
         self._models = dict(models)
@@ -20,10 +20,10 @@ class Independent:
         return tuple(z for model in self._models.values() for z in model.inducing_points)
 
     def update(self, data: Data) -> None:
-        """Fold each channel's part of a batch into its own model."""
+        """Update the model of each channel in the batch."""
         for name, (x, y) in data.items():
             self._models[name].update(x, y)
 
     def predict(self, x: np.ndarray, channel: str) -> Prediction:
-        """What that channel will show at `x`."""
+        """Predict a channel at `x`."""
         return self._models[channel].predict(x)

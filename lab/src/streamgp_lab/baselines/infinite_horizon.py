@@ -1,10 +1,10 @@
 """Infinite-horizon Gaussian processes (Solin, Hensman and Turner, NeurIPS 2018).
 
 A Matérn-3/2 process is a linear state-space model with two states. At equal steps the covariances
-of its Kalman filter settle, to what depends on the measurement variance R alone. The method uses
-the settled ones from the start and filters means only. A sample of a family that is not Gaussian
-counts as a measurement whose R is found by moment matching (assumed density filtering), with
-covariances from a table over R.
+of its Kalman filter converge, to values that depend on the measurement variance R alone. The method
+uses these values from the start and filters only the means. For a likelihood that is not Gaussian,
+R is found by moment matching (assumed density filtering) and the covariances come from a table
+over R.
 """
 
 from collections.abc import Mapping
@@ -22,8 +22,13 @@ from streamgp.likelihoods import Gaussian, Likelihood
 from streamgp.numerics.compiling import compiled
 from streamgp.numerics.precision import double_precision
 from streamgp.prediction.prediction import Prediction
-from streamgp_lab.baselines.checks import check_model, check_observations, even_step, one_column
-from streamgp_lab.baselines.core import Scores
+from streamgp_lab.baselines.core import SampleScores
+from streamgp_lab.baselines.even_steps import (
+    check_model,
+    check_observations,
+    even_step,
+    one_column,
+)
 from streamgp_lab.baselines.steady import (
     Steady,
     away,
@@ -36,18 +41,19 @@ from streamgp_lab.baselines.steady import (
 
 
 class _State(NamedTuple):
-    mean: Any  # of f − offset and its derivative, after a sample: two numbers
-    row: Any  # of the table, for that sample's R
+    mean: Any  # of f − offset and of its derivative, after a sample
+    row: Any  # of the table, for the R of that sample
 
 
 class InfiniteHorizon:
     """A Matérn-3/2 process over one column of equally spaced inputs, in its steady state.
 
-    Hyperparameters are given and stay; `offset` is the mean of f. A parameter that `likelihood`
-    leaves open is set from the first run, which needs two samples to tell the step.
+    The hyperparameters are given and are not learned; `offset` is the mean of f. Parameters of the
+    likelihood that are not given are set from the first run of samples. That run needs at least two
+    samples, which determine the step.
 
-    A sample costs the same however many came before, and the filter needs no more than its last
-    mean. The smoother does: it runs backwards over all filtered means, so all of them are kept.
+    The cost per sample is constant. The filter needs only its last mean, but the smoother runs
+    backwards over all filtered means, so all of them are kept.
     """
 
     def __init__(
@@ -67,8 +73,8 @@ class InfiniteHorizon:
         self._steady: Steady | None = None
         self._runs: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # x, means, rows
 
-    def update(self, data: Mapping[str, tuple[Any, Any]]) -> Scores:
-        """Fold in a run of samples, `{name: (x, y)}`, that goes on where the last one stopped."""
+    def update(self, data: Mapping[str, tuple[Any, Any]]) -> SampleScores:
+        """Learn a run of samples, `{name: (x, y)}`, that continues the last run."""
         if list(data) != [self.name]:
             raise DataError(
                 problem(f"samples of {self.name!r}", f"{list(data)}", "It has no other channel.")
@@ -76,8 +82,8 @@ class InfiniteHorizon:
         return self.update_many(*data[self.name])
 
     @double_precision
-    def update_many(self, x: Any, y: Any) -> Scores:
-        """The same, called with inputs and observations. If it fails, nothing has changed."""
+    def update_many(self, x: Any, y: Any) -> SampleScores:
+        """The same, from inputs and observations. If it fails, nothing has changed."""
         x, y = one_column(x), np.asarray(y, float).reshape(-1)
         last = self._runs[-1][0][-1:] if self._runs else x[:0]
         step = even_step(np.concatenate([last, x]), self._step)
@@ -91,11 +97,11 @@ class InfiniteHorizon:
         states, scores = jax.tree.map(lambda leaf: np.asarray(leaf)[: len(y)], result)
         if not np.isfinite(states.mean).all():
             raise NumericalError(
-                problem("finite means", "others", "Look for observations that are far off.")
+                problem("finite means", "other ones", "Look for extreme observations.")
             )
         self.likelihood, self._steady, self._step = likelihood, steady, step
         self._runs.append((x, states.mean, states.row))
-        return Scores({self.name: scores})
+        return SampleScores({self.name: scores})
 
     def _settle(self, likelihood: Likelihood, step: float) -> Steady:
         if isinstance(likelihood, Gaussian):  # R is the same for all samples
@@ -103,9 +109,9 @@ class InfiniteHorizon:
         return steady_table(self._rate * step, self.variance)
 
     def _last(self, steady: Steady) -> _State:
-        """The state after the last sample; before the first, as if after one with R of infinity.
+        """The state after the last sample. Before the first, the state after one with infinite R.
 
-        In the table that is the prior. A Gaussian's single row has its constant gain at once.
+        In the table that is the prior. The only row of a Gaussian has its constant gain.
         """
         if not self._runs:
             return _State(np.zeros(2), np.asarray(len(steady.predicted) - 1.0))
@@ -114,11 +120,12 @@ class InfiniteHorizon:
 
     @double_precision
     def predict(self, x: Any, channel: str | None = None) -> Prediction:
-        """The smoothed process at inputs seen, its forecast from the last, and back from the first.
+        """The smoothed process at learned inputs, and its extrapolation before and after them.
 
-        Between inputs seen, mean and variance are interpolated linearly. The smoothed variance is
-        that of samples without end on both sides: too small near the first and the last. Means
-        within a few lengthscales of the first are off as well, as the gain was settled too early.
+        Between learned inputs, mean and variance are interpolated linearly. The smoothed variance
+        is that of infinitely many samples on both sides, so it is too small near the first and the
+        last sample. Means within a few lengthscales of the first are inexact too, because the
+        steady gain is used from the start.
         """
         if channel not in (None, self.name):
             raise DataError(problem(f"channel {self.name!r}", repr(channel), "Leave it out."))
@@ -148,12 +155,12 @@ def _filter(
     begin: _State,
     y: Float[ArrayLike, " N"],
 ) -> tuple[_State, Float[Array, " N"]]:
-    """The state after each sample, and each one's log predictive density before it."""
+    """The state after each sample, and the log predictive density of each before learning it."""
 
     def fold(state: _State, y: Float[Array, ""]) -> tuple[_State, tuple]:
         mean = steady.transition @ state.mean
-        # P·h before this sample, settled for the R of the last one: the stand-in for a covariance
-        # that the full filter would carry on, as in the authors' own code.
+        # P·h before this sample, in the steady state for the R of the last one. It replaces the
+        # covariance that a full filter would carry on, as in the code of the authors.
         reach = look_up(steady.predicted, state.row)[0]
 
         def log_evidence(at: Float[Array, ""]) -> Float[Array, ""]:
@@ -163,8 +170,8 @@ def _filter(
         at = offset + mean[0]
         alpha, beta = slope(at), -jax.jacfwd(slope)(at)
         # Moment matching: a measurement m + α/β of variance R = 1/β − P₁₁. Its gain K is
-        # P·h/(P₁₁ + R) = β·P·h, so the mean moves by α·P·h, also where β is not positive and the
-        # covariance is left to the prior. For a Gaussian R is its noise, and K constant.
+        # P·h/(P₁₁ + R) = β·P·h, so the mean moves by α·P·h. If β is not positive the mean moves
+        # too, and the covariance stays the prior's. For a Gaussian R is its noise and K constant.
         noise = jnp.where(beta > 0, jnp.maximum(1 / beta - reach[0], 1e-300), jnp.inf)
         after = _State(mean + alpha * reach, row_of(steady, noise))
         return after, (after, log_evidence(at))

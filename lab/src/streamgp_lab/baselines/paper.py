@@ -1,14 +1,14 @@
-"""The algorithm of *Continual Multi-task Gaussian Processes*, to the letter.
+"""The algorithm of *Continual Multi-task Gaussian Processes*, exactly as published.
 
 After each batch there is a factorised q(u_q) = N(m_q, S_q) at inducing points on a new grid over
-all inputs seen so far. The next batch maximises (Eq. 10, Eq. 19)
+all inputs so far. With the next batch it maximises (Eq. 10, Eq. 19)
 
     L_C = E_q[log p(y|f)] − Σ_q KL[q_q‖p(u_q|ψ_new)] + Σ_q KL[q_q‖p(u_q|ψ_old)] − Σ_q KL[q_q‖q̃_q]
 
-where q̃ is what the old q and the old hyperparameters predict at the new points, by L-BFGS on means
-and Cholesky factors, then on hyperparameters and mixing weights, and so on in turn. q and the
-weights start at random every time, and whatever a stopped optimiser returns is taken. In the paper
-likelihood parameters are given: fix them for that.
+where q̃ is what the old q and the old hyperparameters predict at the new points. L-BFGS alternates
+between means and Cholesky factors on one hand, hyperparameters and mixing weights on the other. q
+and the weights start at random every time, and the result of a stopped optimiser is used as it is.
+In the paper the parameters of likelihoods are given: pass fixed ones for that.
 """
 
 from collections.abc import Callable
@@ -28,18 +28,27 @@ from streamgp.inducing.slots import inducing as slots
 from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
 from streamgp.inference.conditioning import Inducing, factorise, features
 from streamgp.model.multitask import Generative
+from streamgp.model.specification import Specification
 from streamgp.numerics.compiling import compiled
 from streamgp.numerics.linalg import cross_gram, gram, solve_lower
 from streamgp.numerics.precision import double_precision
 from streamgp.parameters import split
 from streamgp.prediction.prediction import Prediction
-from streamgp_lab.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
+from streamgp_lab.baselines.core import (
+    SampleScores,
+    learned,
+    one_by_one,
+    position,
+    prediction,
+    start_model,
+)
+from streamgp_lab.problem import Data, rows
 
-_FAILED = 1e20  # stands for a bound that is not a number
+_FAILED = 1e20  # replaces a bound that is not finite
 
 
 class Moments(eqx.Module):
-    """q(u_q) = N(mean, half·halfᵀ) of each latent function, as the optimiser moves it."""
+    """q(u_q) = N(mean, half·halfᵀ) of each latent function: what the optimiser changes."""
 
     mean: Float[Array, "Q M"]
     half: Float[Array, "Q M M"]
@@ -61,10 +70,11 @@ class Paper:
     """The paper's continual GP.
 
     Args:
-        specification: channels, latent functions and seed.
-        points: how many inducing points a latent function has at the t-th update, in each input:
-            with two inputs, 3 means a grid of 9.
-        rounds: alternations of E and M step (VEM), of at most `iterations` of L-BFGS each.
+        specification: Channels, latent functions and seed.
+        points: The number of inducing points per latent function and per input at the t-th update.
+            With two inputs, 3 means a grid of 9.
+        rounds: The number of alternations of E step and M step.
+        iterations: The largest number of iterations of L-BFGS in each step.
     """
 
     def __init__(
@@ -93,14 +103,14 @@ class Paper:
 
     @double_precision
     def update(self, data: Data) -> None:
-        """Fold a batch in."""
+        """Learn a batch."""
         self._updates += 1
-        rows = self._specification.rows(data)
-        self._low = np.minimum(self._low, rows.x.min(axis=0))
-        self._high = np.maximum(self._high, rows.x.max(axis=0))
-        model = self._specification.start(data) if self._kept is None else self._kept.model
+        new = rows(self._specification.names, data)
+        self._low = np.minimum(self._low, new.x.min(axis=0))
+        self._high = np.maximum(self._high, new.x.max(axis=0))
+        model = self._kept.model if self._kept else start_model(self._specification, data)
         grid = slots((self._grid(),) * sum(model.draws))
-        task = _Task(rows.pack(), grid, self._kept)
+        task = _Task(new.pack(), grid, self._kept)
         q, model = self._random(grid), self._shaken(model)
         for _ in range(self._rounds):
             q = self._climb(lambda q, model=model: (task, q, model), q)
@@ -112,9 +122,9 @@ class Paper:
         q = self._climb(lambda q: (task, q, model), q)
         self._kept = Kept(model, grid, q)
 
-    def update_many(self, x: np.ndarray, y: np.ndarray) -> Scores:
-        """Samples one at a time."""
-        return one_by_one(self, next(iter(self._specification.channels)), x, y)
+    def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
+        """Learn samples of the first channel one at a time."""
+        return one_by_one(self, self._specification.names[0], x, y)
 
     def _grid(self) -> Float[np.ndarray, "M P"]:
         count = self._points(self._updates)
@@ -122,14 +132,14 @@ class Paper:
         return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
 
     def _random(self, grid: Inducing) -> Moments:
-        """A q to start from; empty slots stay at their prior, where they cost nothing."""
+        """A random q to start from. Empty slots stay at their prior and do not count."""
         latents, size = grid.mask.shape
         mean = 0.1 * self._generator.normal(size=(latents, size))
         half = jnp.broadcast_to(jnp.eye(size), (latents, size, size))
         return Moments(jnp.where(grid.mask, mean, 0.0), half)
 
     def _shaken(self, model: Generative) -> Generative:
-        """With mixing weights drawn anew, where there are any to learn."""
+        """The model with new random mixing weights, if there are any to learn."""
         weights = [channel.weights for channel in model.channels]
         trainable, rest = split(weights)
         drawn = jax.tree.map(
@@ -140,7 +150,7 @@ class Paper:
         )
 
     def _climb(self, arguments: Callable[[PyTree], tuple], start: PyTree) -> PyTree:
-        """What L-BFGS makes of one of the bound's arguments."""
+        """Maximise the bound over one of its arguments with L-BFGS."""
         first, unravel = ravel_pytree(start)
         if first.size == 0:
             return start
@@ -161,9 +171,9 @@ class Paper:
 
     @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
-        """What that channel will show at `x`."""
+        """Predict a channel at `x`."""
         kept = learned(self._kept)
-        index = self._specification.position(channel)
+        index = position(self._specification, channel)
         return prediction(kept.model, lambda rows, i: _predict(kept, rows, i), x, index)
 
 
@@ -175,7 +185,7 @@ class _Task(NamedTuple):
 
 @compiled
 def _slope(task: _Task, q: Moments, wrapped: Generative, *, which: int) -> tuple[Array, PyTree]:
-    """−L_C and its gradient in q, or in the hyperparameters."""
+    """−L_C and its gradient with respect to q, or to the hyperparameters."""
     if which == 1:
         return eqx.filter_value_and_grad(lambda q: -_bound(task, q, wrapped))(q)
     trainable, rest = split(wrapped)
@@ -183,7 +193,7 @@ def _slope(task: _Task, q: Moments, wrapped: Generative, *, which: int) -> tuple
 
 
 def _bound(task: _Task, q: Moments, wrapped: Generative) -> Float[Array, ""]:
-    """L_C, with the ordinary bound at the first batch."""
+    """L_C; at the first batch, the ordinary bound."""
     model = paramax.unwrap(wrapped)
     mean, covariance = _marginals(model, task.grid, q, task.batch.x, task.batch.channel)
     expected = model.per_row(
@@ -206,7 +216,7 @@ def _priors(model: Generative, grid: Inducing) -> list[Normal]:
 
 
 def _continual(model: Generative, past: Kept, grid: Inducing, index: int) -> Normal:
-    """q̃(u): the old q's prediction at the new points (Eq. 7)."""
+    """q̃(u): the prediction of the old q at the new points (Eq. 7)."""
     kernel, old = model.latent_kernels[index], past.inducing
     z, mask = old.points[index], old.mask[index]
     new = gram(kernel, grid.points[index], grid.mask[index])

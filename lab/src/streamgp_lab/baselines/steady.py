@@ -1,7 +1,7 @@
 """The steady state of a Matérn-3/2 process that is measured at equal steps.
 
-The states are f and f'/λ, λ = √3/lengthscale, and τ is time in units of 1/λ: the prior covariance
-P∞ is then variance · I, and every matrix is of order one whatever the units of the data.
+The states are f and f'/λ with λ = √3/lengthscale, and τ is time in units of 1/λ. The prior
+covariance P∞ is then variance · I, and all matrices are of order one in any units of the data.
 """
 
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from scipy.interpolate import CubicSpline
 from scipy.linalg import solve_discrete_are, solve_discrete_lyapunov
 from scipy.special import gammainc
 
-_MEASURED = np.eye(2)[:, :1]  # h: a sample sees f alone
-_SOLVED = np.linspace(np.log(1e-6), np.log(1e8), 64)  # log(R / variance) of the equations solved
-_ROWS = np.linspace(_SOLVED[0], _SOLVED[-1], 1024)  # and of the table's rows
+_MEASURED = np.eye(2)[:, :1]  # h: a sample measures f alone
+_SOLVED = np.linspace(np.log(1e-6), np.log(1e8), 64)  # log(R / variance) where equations are solved
+_ROWS = np.linspace(_SOLVED[0], _SOLVED[-1], 1024)  # and in the rows of the table
 _SPACING = _ROWS[1] - _ROWS[0]
 
 
 class Steady(NamedTuple):
-    """What filter and smoother settle to; a row a measurement variance R where that varies."""
+    """The steady state of filter and smoother, with one row per measurement variance R."""
 
     transition: Float[Array, "2 2"]  # A = exp(F·dt)
     log_noise: Float[Array, " R"]  # log R of each row, equally spaced
     predicted: Float[Array, "R 2 2"]  # P(R): covariance of the state before its sample
     filtered: Float[Array, "R 2 2"]  # and after it
-    smoothed: Float[Array, "R 2 2"]  # given samples without end on both sides
+    smoothed: Float[Array, "R 2 2"]  # given infinitely many samples on both sides
     gain: Float[Array, "R 2 2"]  # G: how the smoothed next state corrects this one
 
 
@@ -36,7 +36,7 @@ def transition(tau: float) -> Float[np.ndarray, "2 2"]:
 
 
 def steady_at(tau: float, variance: float, noise: float) -> Steady:
-    """A single row, for a measurement variance that is always the same."""
+    """A single row, for a constant measurement variance."""
     solved = _solve(tau, noise / variance)
     return _scaled(tau, variance, np.log([noise / variance]), solved[None])
 
@@ -44,21 +44,21 @@ def steady_at(tau: float, variance: float, noise: float) -> Steady:
 def steady_table(tau: float, variance: float) -> Steady:
     """Rows for measurement variances of all sizes.
 
-    As in the paper, the equations are solved at a few and interpolated by cubics to many, between
-    which the filter's look-up is linear.
+    As in the paper, the equations are solved for a few variances and interpolated by cubic splines
+    to many. Between these the filter interpolates linearly.
     """
     solved = np.stack([_solve(tau, ratio) for ratio in np.exp(_SOLVED)])
     return _scaled(tau, variance, _ROWS, CubicSpline(_SOLVED, solved)(_ROWS))
 
 
 def row_of(steady: Steady, noise: Float[Array, ""]) -> Float[Array, ""]:
-    """Where R is in the table, between rows too; beyond its ends it is the end."""
+    """The position of R in the table, as a fraction between rows; at most the last row."""
     rows = (jnp.log(noise) - steady.log_noise[0]) / _SPACING
     return jnp.clip(rows, 0, len(steady.log_noise) - 1)
 
 
 def look_up(table: Float[Array, "R 2 2"], row: Float[Array, "*N"]) -> Float[Array, "*N 2 2"]:
-    """Entries of a column of the table, linear between its rows."""
+    """Entries of one column of the table, interpolated linearly between rows."""
     below = jnp.floor(row).astype(int)
     above = jnp.minimum(below + 1, len(table) - 1)
     share = (row - below)[..., None, None]
@@ -68,7 +68,7 @@ def look_up(table: Float[Array, "R 2 2"], row: Float[Array, "*N"]) -> Float[Arra
 def smooth(
     steady: Steady, means: Float[np.ndarray, "N 2"], rows: Float[np.ndarray, " N"]
 ) -> Float[np.ndarray, "N 2"]:
-    """Means given all samples: backwards, m + G(m_next − A·m), with the G of each sample's R."""
+    """Means given all samples: backwards, m + G(m_next − A·m), with the G for the R of each."""
     gains = np.asarray(look_up(steady.gain, jnp.asarray(rows)))
     predicted = means @ np.asarray(steady.transition).T
     smoothed = means.copy()
@@ -83,9 +83,9 @@ def away(
     tau: Float[np.ndarray, " N"],
     variance: float,
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-    """Mean and variance of f a time τ after a state, or before it if negative.
+    """Mean and variance of f at time τ after a state; a negative τ means before it.
 
-    Backwards the process is the same but for the sign of its derivative.
+    Backwards in time only the sign of the derivative differs.
     """
     size = np.abs(tau)
     weights = np.exp(-size)[:, None] * np.stack([1 + size, tau], axis=-1)
@@ -96,12 +96,12 @@ def away(
 def _solve(tau: float, noise: float) -> Float[np.ndarray, "4 2 2"]:
     """P, the filtered and the smoothed covariance and G, for unit prior variance."""
     a = transition(tau)
-    # Q = P∞ − A·P∞·Aᵀ, written so that nothing cancels at small steps.
+    # Q = P∞ − A·P∞·Aᵀ, without cancellation at small steps.
     corner, cross = gammainc(3, 2 * tau), 2 * tau**2 * np.exp(-2 * tau)
     q = np.array([[corner, cross], [cross, corner + 4 * tau * np.exp(-2 * tau)]])
     # The DARE: P = A·P·Aᵀ − A·P·h(hᵀP·h + R)⁻¹hᵀP·Aᵀ + Q.
     predicted = solve_discrete_are(a.T, _MEASURED, q, np.array([[noise]]))
-    # What a sample leaves of it, with the stationary gain K = P·h/(hᵀP·h + R).
+    # The covariance after a sample, with the stationary gain K = P·h/(hᵀP·h + R).
     filtered = predicted - np.outer(predicted[0], predicted[0]) / (predicted[0, 0] + noise)
     # The stationary Rauch-Tung-Striebel smoother: G = P_f·Aᵀ·P⁻¹, S = P_f + G(S − P)Gᵀ.
     gain = np.linalg.solve(predicted, a @ filtered).T

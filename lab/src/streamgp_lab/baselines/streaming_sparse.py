@@ -1,14 +1,14 @@
 """Streaming sparse GPs (Bui, Nguyen and Turner, 2017), for one channel of any likelihood.
 
-What is kept of the past is a Gaussian over the inducing values `a` it was learned with. A new batch
-gets inducing points `b` of its own: some of the old ones and some of its inputs, moved by gradient
-together with the hyperparameters. The past enters through the KL divergence at the old points,
-which for q(b) is the site of `a` read through p(a | b, ψ_new), less what that leaves open:
+The method keeps a Gaussian over the inducing values `a` of the past. A new batch gets its own
+inducing points `b`: some of the old ones and some of its inputs, moved by gradient together with
+the hyperparameters. The past enters through the KL divergence at the old points. For q(b) that is
+the site of `a`, seen through p(a | b, ψ_new), minus a term for the variance that `b` leaves open:
 
     L = E_q[log p(y|f)] − KL[q(b)‖p(b)] + E_q[log t(a)],  E_q[log t(a)] ∋ −½ tr Λ_a (K_aa − Q_aa)
 
-For Gaussian noise this is the collapsed bound of their Eq. 9; otherwise q(b) is found by natural
-gradients where they take plain ones: the same bound, and the same optimum, sooner.
+For Gaussian noise this is the collapsed bound of their Eq. 9. Otherwise q(b) is found by natural
+gradients instead of plain ones, which reach the same optimum of the same bound sooner.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,21 @@ from streamgp.kernels import RBF
 from streamgp.likelihoods import Likelihood
 from streamgp.model.mixing import Features
 from streamgp.model.multitask import Generative
+from streamgp.model.specification import Specification
 from streamgp.numerics.compiling import compiled
 from streamgp.numerics.linalg import cross_gram, gram, solve_lower
 from streamgp.numerics.precision import double_precision
 from streamgp.parameters import log_prior, split
 from streamgp.prediction.prediction import Prediction
-from streamgp_lab.baselines.core import Data, Scores, Specification, learned, one_by_one, prediction
+from streamgp_lab.baselines.core import (
+    SampleScores,
+    learned,
+    one_by_one,
+    position,
+    prediction,
+    start_model,
+)
+from streamgp_lab.problem import Data, rows
 
 _E_ROUNDS, _E_TOLERANCE = 50, 1e-4
 
@@ -54,11 +63,14 @@ class StreamingSparse:
     """A streaming sparse GP.
 
     Args:
-        likelihood: of the one channel.
-        kernel: of its function.
-        points: how many inducing points there are at the t-th update, counted from one.
-        rounds: alternations of q and everything else at an update (one suffices for Gaussian
-            noise), of so many `evaluations` of the bound each.
+        likelihood: Of the only channel.
+        kernel: Of its function.
+        points: The number of inducing points at the t-th update, counted from one.
+        rounds: The number of alternations between q and all other parameters per update. Gaussian
+            noise needs only one.
+        evaluations: The number of evaluations of the bound in each round.
+        name: Of the channel.
+        seed: Of the choice of inducing points.
     """
 
     def __init__(
@@ -72,7 +84,7 @@ class StreamingSparse:
         name: str = "y",
         seed: int = 0,
     ):
-        self._specification = Specification({name: likelihood}, [kernel or RBF()], seed)
+        self._specification = Specification({name: likelihood}, [kernel or RBF()], seed=seed)
         self._points = points
         self._rounds = 1 if likelihood.conjugate else rounds
         self._evaluations = evaluations
@@ -90,11 +102,11 @@ class StreamingSparse:
 
     @double_precision
     def update(self, data: Data) -> None:
-        """Fold a batch in."""
+        """Learn a batch."""
         self._updates += 1
-        rows = self._specification.rows(data)
-        kept = self._kept or _nothing(self._specification.start(data), rows.x.shape[1])
-        batch, inducing = rows.pack(), slots((self._placed(rows.x),))
+        new = rows(self._specification.names, data)
+        kept = self._kept or _nothing(start_model(self._specification, data), new.x.shape[1])
+        batch, inducing = new.pack(), slots((self._placed(new.x),))
         model, held = kept.model, _begin(kept, kept.model, inducing, batch)
         for _ in range(self._rounds if self._learn else 0):
             held = _fitted(kept, model, inducing, batch, held).rows
@@ -104,16 +116,16 @@ class StreamingSparse:
         site = _fitted(kept, model, inducing, batch, held).site
         self._kept = Kept(model, inducing, site)
 
-    def update_many(self, x: np.ndarray, y: np.ndarray) -> Scores:
-        """Samples one at a time, in closed form: hyperparameters and points stay where they are."""
+    def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
+        """Learn samples one at a time in closed form; hyperparameters and points do not change."""
         learn, self._learn = self._learn, False
         try:
-            return one_by_one(self, next(iter(self._specification.channels)), x, y)
+            return one_by_one(self, self._specification.names[0], x, y)
         finally:
             self._learn = learn
 
     def _placed(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "M P"]:
-        """Where the new points start: old ones and inputs, by how much each stands for."""
+        """Initial inducing points: a random choice of old points and of inputs of the batch."""
         old = self.inducing_points[0] if self._kept else np.zeros((0, x.shape[1]))
         wanted = self._points(self._updates)
         kept = min(len(old), wanted - wanted // self._updates)
@@ -125,14 +137,14 @@ class StreamingSparse:
 
     @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
-        """What the channel will show at `x`."""
+        """Predict the channel at `x`."""
         kept = learned(self._kept)
-        index = self._specification.position(channel)
+        index = position(self._specification, channel)
         return prediction(kept.model, lambda rows, _: _predict(kept, rows), x, index)
 
 
 def _nothing(model: Generative, width: int) -> Kept:
-    """A past without data: a single point that was told nothing."""
+    """A past without data: a single inducing point with an empty site."""
     inducing = slots((np.zeros((1, width)),))
     return Kept(model, inducing, empty(1, inducing.mask.shape[1]))
 
@@ -145,7 +157,7 @@ class _Setting(NamedTuple):
 
 
 def _setting(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch) -> _Setting:
-    """What hyperparameters and inducing points imply for a batch and for the past."""
+    """What these hyperparameters and inducing points mean for the batch and for the past."""
     model, old = paramax.unwrap(wrapped), kept.inducing
     kernel = model.latent_kernels[0]
     chol = factorise(model, new)
@@ -153,7 +165,7 @@ def _setting(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch) -> _S
     whitener = factorise(paramax.unwrap(kept.model), old)
     cross = cross_gram(kernel, new.points[0], new.mask[0], old.points[0], old.mask[0])
     half = solve_lower(chol[0], cross)  # L_b⁻¹K_ba
-    design = solve_lower(whitener[0], half.T)  # of a, whitened as its site is, by b
+    design = solve_lower(whitener[0], half.T)  # of a, whitened like its site, given b
     left = gram(kernel, old.points[0], old.mask[0]) - half.T @ half  # K_aa − Q_aa
     open_ = solve_lower(whitener[0], solve_lower(whitener[0], left).T)
     lost = -0.5 * jnp.sum(kept.site.precision[0] * open_)
@@ -181,7 +193,7 @@ def _moved(
 ) -> tuple[Generative, Inducing]:  # fmt: skip
     """Better hyperparameters and inducing points for these row sites."""
     trainable, rest = split(wrapped)
-    # Points move in units of the inputs' spread, as hyperparameters do in log units.
+    # Points move in units of the standard deviation of the inputs.
     spread = jnp.std(batch.x, axis=0, where=batch.mask[:, None]) + 1e-12
 
     def objective(moving: tuple) -> Float[Array, ""]:

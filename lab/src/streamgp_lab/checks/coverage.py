@@ -1,11 +1,9 @@
-"""Do 95% intervals hold 95% of what was never learned? Streams of every family, and the sunspots.
+"""Measure how often 95% intervals contain held-out data.
 
-    python -m streamgp_lab.checks.coverage
-
-Each family draws from itself around a known function, in batches that move on along the input; half
-of it is held out. Intervals of whole numbers hold at least their level: one more step is all or
-nothing. Of the sunspots every tenth month is held out, the others come one by one. The
-paper's toys have theirs in the tables of `streamgp reproduce`.
+There is one synthetic stream per likelihood: draws around a known function, in batches along the
+input, with half of them held out. Intervals of whole numbers contain at least 95%, because they
+grow in whole steps. In a stream of sunspots every tenth month is held out, and the others come one
+by one. The tables of `streamgp-lab reproduce` have the coverage of the paper's experiments.
 """
 
 import jax
@@ -13,8 +11,11 @@ import numpy as np
 import paramax
 
 import streamgp as sgp
+from streamgp_lab.checks import command
 from streamgp_lab.experiments import solar
-from streamgp_lab.experiments.problem import Options
+from streamgp_lab.experiments.experiment import Options
+from streamgp_lab.progress import bar
+from streamgp_lab.reporting.tables import Table
 
 LEVEL = 0.95
 FAMILIES: dict[str, sgp.Likelihood] = {
@@ -33,13 +34,14 @@ FAMILIES: dict[str, sgp.Likelihood] = {
 _BLANK = {name: type(family) for name, family in FAMILIES.items()}
 
 
-def covered(model: sgp.ContinualGP, x: np.ndarray, y: np.ndarray, name: str | None = None) -> float:
-    lower, upper = model.predict(x, name).interval(LEVEL)
+def covered(model: sgp.ContinualGP, x: np.ndarray, y: np.ndarray) -> float:
+    """The share of observations inside their interval."""
+    lower, upper = model.predict(x).interval(LEVEL)
     return float(np.mean((lower <= y) & (y <= upper)))
 
 
 def family(name: str, rows: int = 2000, batches: int = 5, seed: int = 0) -> float:
-    """The share of held-out draws inside their interval, at the end of a stream."""
+    """The share of held-out draws inside their interval at the end of a stream."""
     x = np.sort(np.random.default_rng(seed).uniform(0, 10, rows))
     truth = np.stack([1.5 + np.sin(1.5 * x), -1.0 + 0.5 * np.cos(x)], axis=1)
     likelihood = FAMILIES[name]
@@ -54,6 +56,7 @@ def family(name: str, rows: int = 2000, batches: int = 5, seed: int = 0) -> floa
 
 
 def sunspots() -> float:
+    """The share of held-out months inside their interval at the end of the stream."""
     x, y = solar.problem(Options()).everything()["y"]
     held_out = np.arange(len(x)) % 10 == 5
     learned_x, learned_y = x[~held_out], y[~held_out]
@@ -66,11 +69,15 @@ def sunspots() -> float:
 
 
 def main() -> None:
-    print("| stream | held-out data in 95% intervals |\n|---|---|")
-    for name in FAMILIES:
-        print(f"| {name} | {family(name):.3f} |", flush=True)
-    print(f"| sunspots | {sunspots():.3f} |")
+    rows = []
+    with bar("coverage", len(FAMILIES) + 1) as line:
+        for name in (*FAMILIES, "sunspots"):
+            line.show(name)
+            share = sunspots() if name == "sunspots" else family(name)
+            rows.append([name, f"{share:.3f}"])
+            line.advance()
+    print(Table("coverage", ["stream", "share of held-out data in 95% intervals"], rows).markdown())
 
 
 if __name__ == "__main__":
-    main()
+    command("coverage")

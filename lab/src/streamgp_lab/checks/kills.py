@@ -1,13 +1,10 @@
-"""Kill `streamgp run` at random moments, again and again: does it matter?
+"""Kill `streamgp run` at random moments, and compare its results with a run left alone.
 
-    python -m streamgp_lab.checks.kills --kills 50
-
-A mixed table (real, binary, count; missing values) streams into a model, sample by sample and in
-batches. The run is killed with SIGKILL after a random time and started again until it ends. Its
-model and its predictions must be those of a run that was left alone, byte for byte.
+The table has a real, a binary and a count channel, with missing values. It streams into a model, in
+batches or as single samples. The run is killed with SIGKILL after a random time and started again,
+until it ends. The files of its model and its predictions must equal those of a run left alone.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -16,6 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from streamgp_lab.checks import command
+from streamgp_lab.progress import bar
 
 CONFIG = """
 [channels]
@@ -53,7 +53,7 @@ def table(rows: int, seed: int = 0) -> pd.DataFrame:
     return frame.mask(generator.uniform(size=frame.shape) < [0, 0.3, 0.3, 0.3])
 
 
-def command(folder: Path, name: str) -> list[str]:
+def arguments(folder: Path, name: str) -> list[str]:
     return [
         *(sys.executable, "-m", "streamgp", "run"),
         *(str(folder / "run.toml"), str(folder / "data.csv")),
@@ -62,11 +62,9 @@ def command(folder: Path, name: str) -> list[str]:
     ]
 
 
-def end(arguments: list[str], limit: float | None = None) -> bool:
-    """Whether the run came to its end within the limit; else it is killed."""
-    process = subprocess.Popen(
-        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+def ends(words: list[str], limit: float | None = None) -> bool:
+    """Whether a run ends within the limit. Otherwise it is killed."""
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         _, errors = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -80,37 +78,37 @@ def end(arguments: list[str], limit: float | None = None) -> bool:
 def compare(
     folder: Path, kills: int, *, samples: bool, rows: int, seed: int, config: str = CONFIG
 ) -> int:
-    """Kill a run so often; how many kills it took. Raises if the ends differ."""
+    """Kill a run so many times, unless it ends earlier; how many kills there were.
+
+    Raises an error if the results differ.
+    """
     (folder / "run.toml").write_text(config.replace("SAMPLES", str(samples).lower()))
     table(rows, seed).to_csv(folder / "data.csv", index=False)
     begin = time.perf_counter()
-    assert end(command(folder, "alone"))
+    assert ends(arguments(folder, "alone"))
     seconds = time.perf_counter() - begin
     generator, killed = np.random.default_rng(seed), 0
-    while killed < kills and not end(command(folder, "killed"), generator.uniform(0, seconds)):
+    while killed < kills and not ends(arguments(folder, "killed"), generator.uniform(0, seconds)):
         killed += 1
-    assert end(command(folder, "killed"))
+    assert ends(arguments(folder, "killed"))
     for suffix in (".sgp", ".csv"):
         alone, other = ((folder / f"{n}{suffix}").read_bytes() for n in ("alone", "killed"))
         assert alone == other, f"the {suffix} files differ"
     return killed
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--rows", type=int, default=3000)
-    options = parser.parse_args()
+def main(kills: int = 50, rows: int = 3000) -> None:
     total, seed = 0, 0
-    while total < options.kills:
-        with tempfile.TemporaryDirectory() as folder:
-            more = compare(
-                Path(folder), options.kills - total, samples=bool(seed % 2), rows=options.rows,
-                seed=seed,
-            )  # fmt: skip
-        total, seed = total + more, seed + 1
-        print(f"{total} kills, {seed} streams: the same model and predictions every time")
+    with bar("kills", kills) as line:
+        while total < kills:
+            samples = bool(seed % 2)
+            line.show(f"stream {seed + 1}, {'single samples' if samples else 'batches'}")
+            with tempfile.TemporaryDirectory() as folder:
+                more = compare(Path(folder), kills - total, samples=samples, rows=rows, seed=seed)
+            line.advance(more)
+            total, seed = total + more, seed + 1
+    print(f"{total} kills in {seed} streams. Models and predictions were always the same.")
 
 
 if __name__ == "__main__":
-    main()
+    command("kills")

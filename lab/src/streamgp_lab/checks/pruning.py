@@ -1,27 +1,24 @@
-"""Which inducing points to drop when the budget binds: by information, the oldest, or at random.
+"""Compare rules for dropping inducing points when the budget is full.
 
-    python -m streamgp_lab.checks.pruning [--seeds 6]
-
-The paper's streaming toy; NLPD of everything, and of the first batch, end less first.
+The stream is the paper's streaming toy. The rules drop the point with the least information, the
+oldest point, or a random point.
 """
-
-import argparse
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.checks import toys
+from streamgp_lab.checks import command, streaming_toy
 
 
 def oldest(state: sgp.State, budget: int) -> np.ndarray:
-    """Keep the points that came last."""
+    """Keep the points that were added last."""
     mask = np.asarray(state.inducing.mask)
     rank = np.cumsum(mask[:, ::-1], axis=1)[:, ::-1]
     return mask & (rank <= budget)
 
 
 def random(state: sgp.State, budget: int) -> np.ndarray:
-    """Keep any."""
+    """Keep random points."""
     generator = np.random.default_rng(int(state.count))
     mask = np.asarray(state.inducing.mask)
     kept = np.zeros_like(mask)
@@ -34,22 +31,16 @@ def random(state: sgp.State, budget: int) -> np.ndarray:
 RULES = {"least information (default)": None, "oldest": oldest, "random": random}
 
 
-def main(seeds: int) -> None:
-    print("| budget | dropped | NLPD of all, mean | worst seed | first batch, end less first |")
-    print("|---|---|---|---|---|")
-    for budget in (10, 14):
-        for name, drop in RULES.items():
-            outcomes = []
-            for seed in range(seeds):
-                strategy = sgp.Adaptive(budget=budget, drop=drop)
-                model = sgp.ContinualGP(sgp.Gaussian(), inducing=strategy)
-                outcomes.append(toys.stream_through(model, seed))
-            final = [o.final for o in outcomes]
-            drift = np.mean([o.oldest_now - o.oldest_first for o in outcomes])
-            print(f"| {budget} | {name} | {np.mean(final):.4f} | {max(final):.4f} | {drift:+.4f} |")
+def main(seeds: int = 6) -> None:
+    variants = {
+        (str(budget), name): lambda budget=budget, drop=drop: sgp.ContinualGP(
+            sgp.Gaussian(), inducing=sgp.Adaptive(budget=budget, drop=drop)
+        )
+        for budget in (10, 14)
+        for name, drop in RULES.items()
+    }
+    streaming_toy.compare("pruning", ("budget", "dropped point"), variants, seeds)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=6)
-    main(parser.parse_args().seeds)
+    command("pruning")

@@ -1,8 +1,7 @@
-"""Presidential approval, predicted then learned a poll at a time, beside river's own models.
+"""Compare the river estimator with river's own models on a stream of polls.
 
-    python -m streamgp_lab.checks.river_stream
-
-1,001 polls that ship with river. Every model predicts each before it learns it.
+The stream has 1,001 polls of presidential approval, from river. Every model predicts each poll
+before it learns it.
 """
 
 import time
@@ -10,8 +9,12 @@ import time
 from river import datasets, forest, linear_model, metrics, preprocessing
 
 from streamgp.river import ContinualGPRegressor
+from streamgp_lab.checks import command
+from streamgp_lab.progress import bar
+from streamgp_lab.reporting.tables import Table
 
-_SKIPPED = 10  # polls that no score counts: a first guess of zero is 44 points off
+_POLLS = 1001
+_SKIPPED = 10  # the first polls do not count: a first guess of zero is wrong by 44 points
 
 
 def models() -> dict:
@@ -30,22 +33,27 @@ def models() -> dict:
 
 
 def main() -> None:
-    print(f"{'model':42s} {'MAE':>7s} {'RMSE':>7s} {'seconds':>8s} {'first':>7s}")
-    for name, model in models().items():
-        mae, rmse, first = metrics.MAE(), metrics.RMSE(), 0.0
-        begin = time.perf_counter()
-        for count, (x, y) in enumerate(datasets.TrumpApproval()):
-            predicted = model.predict_one(x)
-            model.learn_one(x, y)
-            if count >= _SKIPPED:
-                mae.update(y, predicted)
-                rmse.update(y, predicted)
-            if count == 99:  # by then all programs are compiled
-                first = time.perf_counter() - begin
-        seconds = time.perf_counter() - begin
-        row = f"{mae.get():7.3f} {rmse.get():7.3f} {seconds:8.1f} {first:7.1f}"
-        print(f"{name:42s} {row}", flush=True)
+    rows = []
+    with bar("river_stream", _POLLS * len(models())) as line:
+        for name, model in models().items():
+            line.show(name)
+            mae, rmse, first = metrics.MAE(), metrics.RMSE(), 0.0
+            begin = time.perf_counter()
+            for count, (x, y) in enumerate(datasets.TrumpApproval()):
+                predicted = model.predict_one(x)
+                model.learn_one(x, y)
+                if count >= _SKIPPED:
+                    mae.update(y, predicted)
+                    rmse.update(y, predicted)
+                if count == 99:  # all programs are compiled by then
+                    first = time.perf_counter() - begin
+                line.advance()
+            seconds = time.perf_counter() - begin
+            rows.append([name, f"{mae.get():.3f}", f"{rmse.get():.3f}", f"{seconds:.1f}"])
+            rows[-1].append(f"{first:.1f}")
+    heading = ["model", "MAE", "RMSE", "seconds", "seconds of the first 100 polls"]
+    print(Table("river_stream", heading, rows).markdown())
 
 
 if __name__ == "__main__":
-    main()
+    command("river_stream")

@@ -1,17 +1,16 @@
-"""Does anything ever break? Random streams of every likelihood, for as long as you like.
+"""Stream random data into models of every likelihood, and look for failures.
 
-    python -m streamgp_lab.checks.soak --updates 100000          (or --seconds 600)
+There are models with one channel of each likelihood, and models with random mixtures of two to four
+channels. Each model lives for 20 to 120 updates with data from a world of its own. The data have
+strange units, constant values with a jump, outliers, repeated inputs and inputs far away. The
+models have small budgets, all placement strategies, forgetting, single samples, refinements and
+channels that are added later. The state must stay finite, and precisions and predictive variances
+must not be negative.
 
-Every family alone, and random mixtures of two to four channels. A model lives for some tens of
-updates of a world of its own: odd units, constant values and then a jump, outliers, repeats, inputs
-far away; a small budget, other placements, forgetting, samples one by one, refinements, a channel
-that joins later. All of the state must stay finite, sites and predictive variances not negative.
-
-Lives are reproducible one by one. One that fails is told with the command that repeats it; the
-others go on.
+Every life can be repeated alone. A failure is shown with the command that repeats it, and the
+other lives continue.
 """
 
-import argparse
 import itertools
 import sys
 import time
@@ -23,30 +22,30 @@ import jax
 import numpy as np
 
 import streamgp as sgp
-from streamgp.inducing import Strategy
+from streamgp.inducing import AbstractStrategy
 from streamgp.inference.carry import Carry, Marginals, Projection
-from streamgp.numerics.compiling import use_compilation_cache
-from streamgp.online.progress_bar import progress_bar
-from streamgp_lab.checks.wild import FAMILIES, Batch, World
+from streamgp_lab.checks import command
+from streamgp_lab.checks.worlds import FAMILIES, Batch, World
+from streamgp_lab.progress import Bar, bar
 
-BUDGET = 20  # with half as many again while a batch is learned: one padded size
+BUDGET = 20  # the padded size is the same while a batch adds half as many points
 MIXTURES = 6
-ROUNDING = 1e-6  # relative: how far below zero an eigenvalue may come by arithmetic
+ROUNDING = 1e-6  # how far below zero rounding may take an eigenvalue, relatively
 
 
 class Kind(NamedTuple):
-    """What decides which programs are compiled."""
+    """What determines the programs that are compiled."""
 
     names: tuple[str, ...]
     latents: int | None = None
     width: int = 1
     factorised: bool = False
     carry: Carry = Projection()
-    largest: int = 8  # rows in a batch; more than 8 is another padded size
+    largest: int = 8  # rows in a batch; more than 8 have another padded size
 
 
 class Failure(NamedTuple):
-    """Where a life ended too early."""
+    """A life that ended with an error."""
 
     kind: int
     life: int
@@ -56,7 +55,7 @@ class Failure(NamedTuple):
 
 
 def kinds(seed: int, names: Sequence[str], mixtures: int) -> list[Kind]:
-    """Each family alone, then mixtures of some."""
+    """Each likelihood alone, then mixtures."""
     generator = np.random.default_rng(seed)
     several = []
     for index in range(mixtures):
@@ -77,7 +76,7 @@ def kinds(seed: int, names: Sequence[str], mixtures: int) -> list[Kind]:
 
 
 def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None]) -> Iterator[int]:
-    """One model's life, update by update. `failed` is told of a step that broke."""
+    """The life of one model, update by update. `failed` is called if a step fails."""
     generator = np.random.default_rng(where)
     world, names = World.drawn(generator, kind.width), list(kind.names)
     later = names.pop() if len(names) > 1 and generator.uniform() < 0.3 else None
@@ -108,7 +107,7 @@ def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None
         yield step
 
 
-def _placement(world: World, generator: np.random.Generator) -> Strategy:
+def _placement(world: World, generator: np.random.Generator) -> AbstractStrategy:
     corner = np.full((1, world.width), world.origin)
     return {
         0: sgp.KMeans(9),
@@ -163,12 +162,12 @@ def _check_predictions(
 
 
 class Clock:
-    """How much of a soak is done, by updates or by seconds, with a bar beside it."""
+    """How much of a soak is done, by updates or by seconds, and its progress bar."""
 
-    def __init__(self, updates: int | None, seconds: float | None, advance: Callable[[int], None]):
-        self.total = seconds if updates is None else updates
+    def __init__(self, updates: int | None, seconds: float | None, line: Bar | None):
+        self.total = float((seconds or 0.0) if updates is None else updates)
         self.made, self._begin = 0, time.perf_counter()
-        self._by_time, self._advance, self._shown = updates is None, advance, 0
+        self._by_time, self._line, self._shown = updates is None, line, 0
 
     @property
     def seconds(self) -> float:
@@ -176,8 +175,9 @@ class Clock:
 
     def tick(self) -> None:
         self.made += 1
-        now = int(self.seconds if self._by_time else self.made)
-        self._advance(now - self._shown)
+        now = int(min(self.seconds, self.total) if self._by_time else self.made)
+        if self._line is not None:
+            self._line.advance(now - self._shown)
         self._shown = now
 
     def is_past(self, share: float) -> bool:
@@ -192,63 +192,61 @@ def run(
     only: tuple[int, int] | None = None,
     updates: int | None = None,
     seconds: float | None = None,
-    shown: bool = False,
+    line: Bar | None = None,
 ) -> tuple[int, float, list[Failure]]:
-    """Lives of one kind after the other: updates made, seconds it took, and failures."""
+    """Run one kind of life after the other; the number of updates, the seconds, and failures."""
     every = kinds(seed, names, mixtures)
     failures: list[Failure] = []
-    with progress_bar(int(updates or seconds or 0), "soak", shown=shown) as advance:
-        clock = Clock(updates, seconds, advance)
-        for kind, life in _turns(len(every), clock) if only is None else [only]:
+    clock = Clock(updates, seconds, line)
+    for kind, life in _turns(len(every), clock) if only is None else [only]:
+        if line is not None:
+            line.show(", ".join(every[kind].names))
 
-            def failed(step: int, batch: Batch, at: tuple[int, int] = (kind, life)) -> None:
-                failures.append(Failure(*at, step, batch, traceback.format_exc()))
-                print(_told(seed, failures[-1], every), file=sys.stderr)
+        def failed(step: int, batch: Batch, at: tuple[int, int] = (kind, life)) -> None:
+            failures.append(Failure(*at, step, batch, traceback.format_exc()))
+            print(_described(seed, failures[-1], every), file=sys.stderr)
 
-            for _ in live(every[kind], (seed, kind, life), failed):
-                clock.tick()
-                if only is None and clock.is_past((kind + 1) / len(every)):
-                    break
+        for _ in live(every[kind], (seed, kind, life), failed):
+            clock.tick()
+            if only is None and clock.is_past((kind + 1) / len(every)):
+                break
     return clock.made, clock.seconds, failures
 
 
 def _turns(count: int, clock: Clock) -> Iterator[tuple[int, int]]:
-    """(kind, life): each kind has lives until its share of the soak is done."""
+    """Pairs (kind, life). Each kind has lives until its share of the soak is done."""
     for kind in range(count):
         for life in itertools.count():
             if clock.is_past((kind + 1) / count):
                 break
             yield kind, life
-        jax.clear_caches()  # a kind's programs take some hundred megabytes
+        jax.clear_caches()  # the programs of one kind take some hundred megabytes
 
 
-def _told(seed: int, failure: Failure, every: list[Kind]) -> str:
-    again = f"python -m streamgp_lab.checks.soak --seed {seed} --only {failure.kind} {failure.life}"
+def _described(seed: int, failure: Failure, every: list[Kind]) -> str:
+    again = f"streamgp-lab check soak --seed {seed} --only {failure.kind} {failure.life}"
     with np.printoptions(precision=17, threshold=sys.maxsize):
         where = f"{every[failure.kind]}\nstep {failure.step}, batch {failure.batch}"
-    return f"{where}\n{failure.error}repeat: {again}\n"
+    return f"{where}\n{failure.error}Repeat it with: {again}\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--updates", type=int, help="100,000 unless --seconds is given")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", type=int, nargs=2, metavar=("KIND", "LIFE"), help="repeat one")
-    options = parser.parse_args()
-    updates = 100_000 if options.seconds is None and options.updates is None else options.updates
-    use_compilation_cache()
-    made, elapsed, failures = run(
-        options.seed,
-        only=None if options.only is None else tuple(options.only),
-        updates=updates,
-        seconds=options.seconds,
-        shown=True,
-    )
-    print(f"{made} updates in {elapsed:.0f} s ({made / elapsed:.1f} a second)")
-    print(f"{len(failures)} lives failed" if failures else "nothing broke")
-    sys.exit(bool(failures))
+def main(
+    updates: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    only: Sequence[int] | None = None,
+) -> None:
+    """Run the soak and exit with status 1 if there were failures."""
+    if updates is None and seconds is None:
+        updates = 100_000
+    one = None if only is None else (only[0], only[1])
+    with bar("soak", None if only else updates or seconds) as line:
+        made, elapsed, failures = run(seed, only=one, updates=updates, seconds=seconds, line=line)
+    print(f"{made} updates in {elapsed:.0f} s ({made / elapsed:.1f} per second).")
+    print(f"{len(failures)} lives failed." if failures else "There were no failures.")
+    if failures:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    main()
+    command("soak")

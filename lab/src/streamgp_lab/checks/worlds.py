@@ -1,4 +1,4 @@
-"""Streams as bad as data get: for every family of observations, batch after batch."""
+"""Random streams with difficult data, for every likelihood."""
 
 import dataclasses
 
@@ -16,14 +16,14 @@ FAMILIES: dict[str, sgp.Likelihood] = {
 
 Batch = dict[str, tuple[np.ndarray, np.ndarray]]
 
-_FAR = 1e6  # spreads of the inputs
+_FAR = 1e6  # in units of the inputs
 
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """What a stream comes from: the units of its inputs and values, and what happens to them.
+    """Where a stream comes from: the units of its inputs and values, and how they change.
 
-    Values are constant until `jump`, and from there on `factor` times what they would be.
+    Values are constant before the step `jump`, and from then on they are multiplied by `factor`.
     """
 
     origin: float
@@ -50,7 +50,7 @@ class World:
     def batch(
         self, names: list[str], step: int, largest: int, generator: np.random.Generator
     ) -> Batch:
-        """Some rows of some of these channels: one to eight, and now and then more."""
+        """Rows of some of these channels: mostly one to eight, sometimes up to `largest`."""
         chosen = generator.permutation(names)[: generator.integers(1, len(names) + 1)]
         most = largest if generator.uniform() < 0.03 else 8
         rows = max(int(generator.integers(1, most + 1)) // len(chosen), 1)
@@ -69,7 +69,7 @@ class World:
         return self.origin + self.unit * (x[:, 0] if self.width == 1 else x), y
 
     def _places(self, rows: int, step: int, generator: np.random.Generator) -> np.ndarray:
-        """Anywhere so far, at the front, all at one place, or far away."""
+        """Inputs anywhere so far, at the front, all at one place, or far away."""
         front, shape = 1 + min(step, 80) / 10, (rows, self.width)
         kind = generator.uniform()
         if kind < 0.4:
@@ -87,7 +87,7 @@ class World:
 def observed(
     name: str, f: np.ndarray, noise: float, size: float, generator: np.random.Generator
 ) -> np.ndarray:
-    """Observations about f; those that have a unit are of that size."""
+    """Observations around f. Those with a unit have that size."""
     spread = f + noise * generator.normal(size=len(f))
     log_rate = np.clip(spread + np.log(size), -40, 20)
     odds = 1 / (1 + np.exp(-np.clip(spread, -30, 30)))

@@ -1,4 +1,4 @@
-"""`streamgp reproduce`: run experiments of the paper, and write down what they show."""
+"""`streamgp-lab reproduce`: run experiments of the paper and write reports."""
 
 import time
 from collections.abc import Sequence
@@ -8,24 +8,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.markdown import Markdown
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.numerics.compiling import use_compilation_cache
-from streamgp_lab.experiments import report
+from streamgp_lab.cli import listing
 from streamgp_lab.experiments.catalogue import EXPERIMENTS
-from streamgp_lab.experiments.problem import Options
+from streamgp_lab.experiments.experiment import Options
 from streamgp_lab.experiments.protocol import run as run_once
-
-_COLUMNS = (
-    TextColumn("{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(),
-    TimeElapsedColumn(), TextColumn("{task.fields[method]}"),
-)  # fmt: skip
+from streamgp_lab.experiments.summary import report
+from streamgp_lab.progress import Bar, bars
+from streamgp_lab.reporting.page import index
+from streamgp_lab.reporting.report import show, write
 
 
 class Job(NamedTuple):
-    """One experiment over so many seeds, and where it is written down."""
+    """One experiment with several seeds, and the folder for its report."""
 
     name: str
     out: Path
@@ -36,63 +33,53 @@ class Job(NamedTuple):
 
 def list_all() -> None:
     """Print every experiment and what it is."""
-    console = Console()
-    for experiment in EXPERIMENTS.values():
-        console.print(f"[bold]{experiment.name:14}[/bold] {experiment.about}")
+    listing.show({name: experiment.about for name, experiment in EXPERIMENTS.items()})
 
 
 def run(
     names: Sequence[str], out: Path, *, seeds: int = 1, share: float = 1.0,
     data: Path | None = None, jobs: int = 2,
 ) -> None:  # fmt: skip
-    """Run these experiments, or all, so many at a time."""
-    for name in names:
-        if name != "all" and name not in EXPERIMENTS:
-            raise ConfigurationError(
-                problem("the name of an experiment, or all", repr(name), "See `--list`.")
-            )
+    """Run these experiments, or all, with so many at a time."""
+    todo = listing.chosen(names, EXPERIMENTS, "an experiment")
+    listing.check_numbers(share, seeds=seeds, jobs=jobs)
     if data is not None and not data.is_dir():
         raise ConfigurationError(problem("a folder of data", str(data), "Check the path."))
-    if min(seeds, jobs) < 1 or not 0 < share <= 1:
-        got = f"seeds={seeds}, jobs={jobs}, share={share}"
-        raise ConfigurationError(
-            problem("at least one seed and job, a share up to 1", got, "Leave them out.")
-        )
-    chosen = list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
-    console, begin = Console(), time.perf_counter()
-    _run_all([Job(name, out, seeds, share, data) for name in chosen], jobs, console)
-    page = report.index(out)
-    console.print(f"{time.perf_counter() - begin:.0f} s in all. Everything is in {page}")
+    begin = time.perf_counter()
+    _run_all([Job(name, out, seeds, share, data) for name in todo], jobs)
+    page = index(out, "The experiments of Continual Multi-task Gaussian Processes")
+    Console().print(f"{time.perf_counter() - begin:.0f} s in total. All results: {page}")
 
 
-def _run_all(todo: Sequence[Job], jobs: int, console: Console) -> None:
-    """Each in a process of its own: one that compiled all their programs would run out of room."""
-    apart = get_context("spawn")  # JAX has threads, and threads do not survive a fork
-    pool = ProcessPoolExecutor(jobs, apart, max_tasks_per_child=1)
-    with apart.Manager() as manager, Progress(*_COLUMNS, console=console) as progress:
+def _run_all(todo: Sequence[Job], jobs: int) -> None:
+    """Run each job in its own process, because the programs of all would fill the memory."""
+    spawn = get_context("spawn")  # JAX has threads, which do not survive a fork
+    pool = ProcessPoolExecutor(jobs, spawn, max_tasks_per_child=1)
+    with spawn.Manager() as manager, bars() as progress:
         news = manager.Queue()
-        tasks = {job.name: _add(progress, job) for job in todo}
+        lines = {job.name: Bar(progress, job.name, job.seeds * _able(job.name)) for job in todo}
         order = sorted(todo, key=lambda job: not EXPERIMENTS[job.name].long)
-        waiting = {pool.submit(_apart, job, news) for job in order}
+        waiting = {pool.submit(_run, job, news) for job in order}
         try:
             while waiting:
                 done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 while not news.empty():
                     name, method = news.get()
-                    progress.update(tasks[name], advance=not method, method=method)
+                    lines[name].show(method)
+                    lines[name].advance(not method)
                 for future in done:
-                    console.print(Markdown(future.result().read_text().split("![")[0]))
+                    show(future.result(), Console())
         finally:
             pool.shutdown(wait=not waiting, cancel_futures=True)
 
 
-def _add(progress: Progress, job: Job) -> Any:
-    able = sum(entry.make is not None for entry in EXPERIMENTS[job.name].methods.values())
-    return progress.add_task(job.name, total=job.seeds * able, method="")
+def _able(name: str) -> int:
+    """The number of methods that can run in an experiment."""
+    return sum(entry.make is not None for entry in EXPERIMENTS[name].methods.values())
 
 
-def _apart(job: Job, news: Any) -> Path:
-    """In another process: run an experiment and write it down; which method is at work is news."""
+def _run(job: Job, news: Any) -> Path:
+    """In another process: run an experiment, tell which method is running, write the report."""
     use_compilation_cache()
 
     def tell(method: str = "") -> None:
@@ -102,4 +89,4 @@ def _apart(job: Job, news: Any) -> Path:
         run_once(EXPERIMENTS[job.name], Options(seed, job.share, job.data), tell, tell)
         for seed in range(job.seeds)
     ]
-    return report.write(outcomes, job.out)[0]
+    return write(report(outcomes), job.out)

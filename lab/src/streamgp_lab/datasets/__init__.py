@@ -1,1 +1,1 @@
-"""Data: the paper's synthetic problems, and files that packages ship."""
+"""Data: the paper's synthetic problems, and files that come with installed packages."""

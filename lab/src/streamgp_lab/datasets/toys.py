@@ -1,4 +1,4 @@
-"""The paper's synthetic functions and the data it draws from them (its Appendix D)."""
+"""The synthetic functions of the paper, and data drawn from them (its Appendix D)."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ TEST_SHARE = 0.33
 
 
 class Series(NamedTuple):
-    """Observations in the order of their inputs; `test` marks those that are never learned."""
+    """Observations in the order of their inputs. `test` marks those that are held out."""
 
     x: Float[np.ndarray, " N"]
     y: Float[np.ndarray, " N"]
@@ -36,7 +36,7 @@ def second_latent(x: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
 
 
 def one_channel(seed: int, rows: int = 2000) -> Series:
-    """The first function, noise 1.5, a third held out."""
+    """The first function with noise 1.5. A third is held out."""
     generator = np.random.default_rng(seed)
     x = np.sort(generator.uniform(0, 1, rows))
     y = first_latent(x) + NOISE * generator.normal(size=rows)
@@ -44,7 +44,7 @@ def one_channel(seed: int, rows: int = 2000) -> Series:
 
 
 def two_channels(seed: int, rows: int = 2000) -> dict[str, Series]:
-    """Two channels that mix both functions, each with inputs of its own."""
+    """Two channels that mix both functions, each with its own inputs."""
     generator = np.random.default_rng(seed)
     channels = {}
     for (name, noise), weights in zip(NOISES.items(), WEIGHTS, strict=True):

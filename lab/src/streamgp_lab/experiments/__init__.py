@@ -1,1 +1,1 @@
-"""Real streams to try the library on."""
+"""The experiments of the paper: one file per experiment, and how they are run and summarised."""

@@ -1,11 +1,12 @@
-"""Asynchronous: the same two channels, one at a time (the paper's Figure 9)."""
+"""Asynchronous: the two channels of `synchronous`, one at a time (the paper's Figure 9)."""
 
-from streamgp_lab.experiments import figures, synchronous
-from streamgp_lab.experiments.problem import Experiment, Options, Problem
+from streamgp_lab.experiments import pictures, synchronous
+from streamgp_lab.experiments.experiment import Experiment, Options
+from streamgp_lab.problem import Problem
 
 
 def problem(options: Options) -> Problem:
-    """Every stretch comes in two batches, a channel each; the channel that leads takes turns."""
+    """Two batches per stretch, one for each channel. The channels take turns in coming first."""
     train, test = [], []
     for t, (learned, held_out) in enumerate(synchronous.stretches(options)):
         names = list(learned) if t % 2 == 0 else list(learned)[::-1]
@@ -16,8 +17,8 @@ def problem(options: Options) -> Problem:
 
 EXPERIMENT = Experiment(
     name="asynchronous",
-    about="The two channels of the synchronous experiment, only one of them in each batch.",
+    about="The two channels of the synchronous experiment, with only one of them in each batch.",
     problem=problem,
     methods=synchronous.methods_of(lambda t: 4 * ((t + 1) // 2)),
-    figures={"What the model knew": figures.steps(3, 5, 7, 9)},
+    pictures={"What the model knew": pictures.steps(3, 5, 7, 9)},
 )

@@ -1,12 +1,13 @@
-"""Banana: two classes in the plane, from left to right (the paper's Table 4)."""
+"""Banana: two classes and two inputs, from left to right (the paper's Table 4)."""
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments import figures, methods
-from streamgp_lab.experiments.problem import Experiment, Options, Printed, Problem, split
-from streamgp_lab.experiments.sources import files
+from streamgp.model.specification import Specification
+from streamgp_lab.datasets import files
+from streamgp_lab.experiments import methods, pictures
+from streamgp_lab.experiments.experiment import Experiment, Options, Printed
+from streamgp_lab.problem import Problem, split
 
 STEPS = 4
 TEST_SHARE = 0.3
@@ -19,7 +20,7 @@ def problem(options: Options) -> Problem:
     rows = rows[np.argsort(x[rows, 0])]
     test = generator.uniform(size=len(rows)) < TEST_SHARE
     parts = np.array_split(np.arange(len(rows)), STEPS)
-    return Problem(*split(x[rows], y[rows], test, parts), note="5,300 rows, shipped with river.")
+    return Problem(*split(x[rows], y[rows], test, parts), note="5,300 rows from river.")
 
 
 def model(seed: int) -> sgp.ContinualGP:
@@ -36,7 +37,7 @@ def trained(seed: int) -> sgp.ContinualGP:
 
 
 def specification(seed: int) -> Specification:
-    return Specification({"y": sgp.Bernoulli()}, [sgp.RBF(lengthscale=[0.5, 0.5])], seed)
+    return Specification({"y": sgp.Bernoulli()}, [sgp.RBF(lengthscale=[0.5, 0.5])], seed=seed)
 
 
 _: None = None
@@ -55,7 +56,7 @@ PRINTED = Printed(
 
 EXPERIMENT = Experiment(
     name="banana",
-    about="Two classes in two dimensions, in four batches sorted by the first input.",
+    about="Two classes and two inputs, in four batches sorted by the first input.",
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
@@ -65,6 +66,6 @@ EXPERIMENT = Experiment(
         methods.OFFLINE: methods.offline(trained),
         methods.EXACT: methods.GAUSSIAN_ONLY,
     },
-    figures={"What the model knew": figures.maps(0, 1, 2, 3)},
+    pictures={"What the model knew": pictures.maps(0, 1, 2, 3)},
     printed=PRINTED,
 )

@@ -1,4 +1,4 @@
-"""Every experiment by name, in the order of the paper."""
+"""All experiments by name, in the order of the paper."""
 
 from streamgp_lab.experiments import (
     asynchronous,
@@ -15,7 +15,7 @@ from streamgp_lab.experiments import (
     streaming,
     synchronous,
 )
-from streamgp_lab.experiments.problem import Experiment
+from streamgp_lab.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT

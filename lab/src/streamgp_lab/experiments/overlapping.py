@@ -1,18 +1,19 @@
-"""Overlapping: ten batches, each of which comes back to a part of the one before (Table 2)."""
+"""Overlapping: ten batches, each overlapping the one before (the paper's Table 2)."""
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.experiments import figures, methods, toy_methods
-from streamgp_lab.experiments.problem import Experiment, Options, Printed, Problem, split
-from streamgp_lab.experiments.sources import toys
+from streamgp_lab.datasets import toys
+from streamgp_lab.experiments import methods, pictures, toy_methods
+from streamgp_lab.experiments.experiment import Experiment, Options, Printed
+from streamgp_lab.problem import Problem, split
 
 STEPS = 10
 OVERLAP = 0.5
 
 
 def problem(options: Options) -> Problem:
-    """The last fifth of a stretch comes with its own batch or, as a coin falls, with the next."""
+    """Half of the rows in the last fifth of a stretch, chosen at random, are in the next batch."""
     data = toys.one_channel(options.seed, int(2000 * options.share))
     place = STEPS * np.arange(len(data.x)) / len(data.x)
     late = np.random.default_rng([options.seed, 1]).uniform(size=len(place)) < OVERLAP
@@ -48,12 +49,12 @@ PRINTED = Printed(
 
 EXPERIMENT = Experiment(
     name="overlapping",
-    about="Ten batches of one channel, each of which comes back to a part of the stretch before.",
+    about="Ten batches of one channel. Each overlaps the stretch of the batch before.",
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
         **toy_methods.beside(lambda t: 2 * t + 2, "2t + 2"),
     },
-    figures={"What the model knew": figures.steps(0, 4, 9)},
+    pictures={"What the model knew": pictures.steps(0, 4, 9)},
     printed=PRINTED,
 )

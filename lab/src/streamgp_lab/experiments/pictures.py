@@ -1,4 +1,4 @@
-"""Pictures of experiments: what our model knew at some of the steps."""
+"""Pictures of experiments: what our model knew after some of the steps."""
 
 import itertools
 from collections.abc import Callable
@@ -7,21 +7,25 @@ from typing import Any
 import numpy as np
 
 from streamgp import plot
-from streamgp_lab.experiments.problem import Data, Problem, merged
 from streamgp_lab.experiments.protocol import Outcome
+from streamgp_lab.problem import Data, Problem, merged
+from streamgp_lab.reporting.figures import grid, limit_height
 
-Figure = Callable[[Outcome], Any]
+Draw = Callable[[Outcome], Any]
 
-_WIDTH, _HEIGHT = 5.2, 2.4  # inches, of a panel
+_WIDTH, _HEIGHT = 5.2, 2.4  # inches of a panel
 
 
-def steps(*chosen: int) -> Figure:
-    """A row of panels a channel, a column a step: past data, new data, prediction, points."""
+def steps(*chosen: int) -> Draw:
+    """One row of panels per channel and one column per step.
+
+    A panel shows past data, new data, the prediction and the inducing points.
+    """
 
     def draw(outcome: Outcome) -> Any:
         problem, snapshots = outcome.problem, outcome.ours.snapshots
         columns = sorted({min(step, len(snapshots) - 1) for step in chosen})
-        figure, axes = _grid(len(problem.channels), len(columns))
+        figure, axes = grid(len(problem.channels), len(columns), _WIDTH, _HEIGHT)
         for column, step in zip(axes.T, columns, strict=True):
             known = {name for batch in problem.train[: step + 1] for name in batch}
             for ax, name in zip(column, problem.channels, strict=True):
@@ -36,15 +40,15 @@ def steps(*chosen: int) -> Figure:
     return draw
 
 
-def maps(*chosen: int) -> Figure:
-    """The plane at each step: new data in colour, past data in grey, and where classes meet."""
+def maps(*chosen: int) -> Draw:
+    """Two inputs: new data in colour, past data in grey, and the boundary of the classes."""
 
     def draw(outcome: Outcome) -> Any:
         problem, snapshots = outcome.problem, outcome.ours.snapshots
         columns = sorted({min(step, len(snapshots) - 1) for step in chosen})
         x = np.concatenate([batch["y"][0] for batch in problem.train])
         sides = [np.linspace(low, high, 60) for low, high in zip(x.min(0), x.max(0), strict=True)]
-        figure, axes = _grid(1, len(columns), 3.4, 3.4)
+        figure, axes = grid(1, len(columns), 3.4, 3.4)
         for ax, step in zip(axes[0], columns, strict=True):
             past = merged(problem.train[:step]).get("y")
             plot.channel(
@@ -57,19 +61,19 @@ def maps(*chosen: int) -> Figure:
     return draw
 
 
-def gap(other: str) -> Figure:
-    """The stretch that a channel never showed: as we fill it, and as another method does."""
+def gap(other: str) -> Draw:
+    """The stretch without data of one channel: our prediction, and that of another method."""
 
     def draw(outcome: Outcome) -> Any:
         problem = outcome.problem
         ((name, (x, y)),) = problem.gap.items()
-        figure, axes = _grid(1, 2)
+        figure, axes = grid(1, 2, _WIDTH, _HEIGHT)
         span = _span(problem, name)
         for ax, which in zip(axes[0], (next(iter(outcome.runs)), other), strict=True):
             run = outcome.runs[which]
             plot.band(run.method.predict(span, name), span, name=name, ax=ax)
             ax.plot(*merged(problem.train)[name], ".", color="0.6", markersize=3, label="learned")
-            ax.plot(x, y, ".", color="tab:red", markersize=4, label="never shown")
+            ax.plot(x, y, ".", color="tab:red", markersize=4, label="never learned")
             ax.set_title(f"{which}: NLPD {run.gap[name].nlpd:.2f} in the gap")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
@@ -80,9 +84,9 @@ def gap(other: str) -> Figure:
 
 
 def retention(outcome: Outcome) -> Any:
-    """How the first batch of each channel is predicted as others follow, by every method."""
+    """NLPD of the first batch of each channel as later batches follow, for every method."""
     problem = outcome.problem
-    figure, axes = _grid(1, len(problem.channels), 4.6, 3.0)
+    figure, axes = grid(1, len(problem.channels), 4.6, 3.0)
     for ax, name in zip(axes[0], problem.channels, strict=True):
         styles = itertools.cycle(("--", ":", "-."))
         for method, run in outcome.runs.items():
@@ -92,10 +96,10 @@ def retention(outcome: Outcome) -> Any:
             elif len(curve) == 1:
                 style = next(styles)
                 ax.axhline(curve[0], color="0.4", linestyle=style, linewidth=1, label=method)
-        ax.set_xlabel("updates, from the one that brought it")
+        ax.set_xlabel("updates, counted from the first batch")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_ylabel(f"NLPD of the first batch of {name}")
-        _within(ax)
+        limit_height(ax)
     axes[0, 0].legend(fontsize=7)
     return figure
 
@@ -106,16 +110,6 @@ def _oldest(scores: list) -> list[float]:
     if first is None:
         return []
     return [row[first].nlpd for row in scores if len(row) > first and row[first] is not None]
-
-
-def _within(ax: Any) -> None:
-    """A method that goes astray must not flatten the others: show some of the way up."""
-    values = np.concatenate([line.get_ydata() for line in ax.lines] or [np.zeros(1)]).astype(float)
-    values = values[np.isfinite(values)]
-    if len(values):
-        low, middle = values.min(), np.median(values)
-        top = min(values.max(), middle + 5 * max(middle - low, 0.02))
-        ax.set_ylim(low - 0.1 * (top - low) - 1e-3, top + 0.1 * (top - low) + 1e-3)
 
 
 def _panel(ax: Any, model: Any, problem: Problem, name: str, step: int) -> None:
@@ -129,18 +123,6 @@ def _panel(ax: Any, model: Any, problem: Problem, name: str, step: int) -> None:
 def _span(problem: Problem, name: str) -> np.ndarray:
     x = merged(problem.train)[name][0]
     return np.linspace(x.min(), x.max(), 400)
-
-
-def _grid(rows: int, columns: int, width: float = _WIDTH, height: float = _HEIGHT) -> Any:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(
-        rows, columns, figsize=(width * columns, height * rows), squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
 
 
 def _same_height(axes: Any) -> None:

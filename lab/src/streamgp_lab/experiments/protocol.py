@@ -1,4 +1,4 @@
-"""Running an experiment: every method on the same data, scored after every step."""
+"""How an experiment is run: every method gets the same data and is scored after every step."""
 
 import copy
 import time
@@ -9,35 +9,37 @@ from typing import Any
 import numpy as np
 
 from streamgp.errors import StreamGPError
-from streamgp_lab.experiments.problem import Data, Entry, Experiment, Method, Options, Problem
-from streamgp_lab.experiments.scores import Score, pooled, score
+from streamgp_lab.experiments.experiment import Entry, Experiment, Method, Options
+from streamgp_lab.problem import Data, Problem
+from streamgp_lab.scores import Score, pooled, score
 
 
 @dataclass
 class Run:
-    """One method on one problem."""
+    """What one method did on one problem."""
 
-    # By channel: after step t, the scores of the held-out data of batches 0 … t that have some.
+    # By channel and step: the scores of the held-out data of all batches so far, None for a batch
+    # without the channel.
     scores: dict[str, list[list[Score | None]]] = field(default_factory=dict)
     gap: dict[str, Score] = field(default_factory=dict)
-    singles: dict[str, list[float]] = field(default_factory=dict)  # log p of each before learned
+    singles: dict[str, list[float]] = field(default_factory=dict)  # log density before learning
     seconds: list[float] = field(default_factory=list)  # CPU time of each update
     points: int | None = None  # inducing points at the end
-    snapshots: list[Any] = field(default_factory=list)  # after each step; ours alone
+    snapshots: list[Any] = field(default_factory=list)  # our model after each step
     method: Any = None  # as it is at the end
-    reason: str = ""  # why there is nothing
+    reason: str = ""  # why there are no results
 
     def final(self, channel: str) -> Score:
-        """Everything held out, at the end."""
+        """The score of all held-out data at the end."""
         return pooled([s for s in self.scores[channel][-1] if s is not None])
 
     def prequential(self, channel: str) -> float:
-        """NLPD of the samples that came one at a time, each before it was learned."""
+        """NLPD of the samples that came one at a time, each predicted before it was learned."""
         scores = self.singles.get(channel)
         return -float(np.nanmean(scores)) if scores else np.nan
 
     def oldest(self, channel: str) -> tuple[float, float]:
-        """NLPD of the channel's first batch when it was first learned, and at the end."""
+        """NLPD of the first batch of the channel, when it was first learned and at the end."""
         rows = [row for row in self.scores[channel] if any(s is not None for s in row)]
         which = next(b for b, s in enumerate(rows[0]) if s is not None)
         return rows[0][which].nlpd, rows[-1][which].nlpd  # type: ignore[union-attr]
@@ -45,7 +47,7 @@ class Run:
 
 @dataclass
 class Outcome:
-    """All methods on one seed."""
+    """What all methods did with one seed."""
 
     experiment: Experiment
     problem: Problem
@@ -59,23 +61,23 @@ class Outcome:
 def run(
     experiment: Experiment,
     options: Options,
-    told: Callable[[str], None] = lambda method: None,
-    done: Callable[[], None] = lambda: None,
+    begin: Callable[[str], None] = lambda method: None,
+    end: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Every method on one seed's data; `told` which one is at work, `done` when it has ended."""
+    """Run every method on the data of one seed; `begin` and `end` are called around each."""
     problem = experiment.problem(options)
     runs: dict[str, Run] = {}
     for name, entry in experiment.methods.items():
         if entry.make is not None:
-            told(name)
+            begin(name)
         runs[name] = measured(entry, problem, options.seed, keep=not runs)
         if entry.make is not None:
-            done()
+            end()
     return Outcome(experiment, problem, runs)
 
 
 def measured(entry: Entry, problem: Problem, seed: int, *, keep: bool = False) -> Run:
-    """One method on one problem; with `keep`, as it is after every step."""
+    """Run one method on one problem; with `keep`, copy the method after every step."""
     result = Run(reason=entry.reason, scores={name: [] for name in problem.channels})
     if entry.make is None:
         return result
@@ -114,7 +116,7 @@ def _learn(method: Method, batch: Data, result: Run) -> None:
 
 
 def _learn_one_by_one(method: Method, batch: Data, result: Run) -> None:
-    """A batch of one channel whose samples come singly; their scores add up."""
+    """Learn the samples of one channel one at a time; the time is the mean per sample."""
     ((name, (x, y)),) = batch.items()
     begin = time.process_time()
     report = method.update_many(x, y)  # type: ignore[attr-defined]
@@ -123,7 +125,7 @@ def _learn_one_by_one(method: Method, batch: Data, result: Run) -> None:
 
 
 def _score(method: Method, problem: Problem, step: int, result: Run) -> None:
-    """Every batch so far, on its held-out data."""
+    """Score the held-out data of every batch so far."""
     seen = {name for batch in problem.train[: step + 1] for name in batch}
     for name in problem.channels:
         row: list[Score | None] = []

@@ -1,20 +1,21 @@
 """SSGP: the toy regression of streaming sparse GPs, in three parts (the paper's Figure 13).
 
-With `--data` a folder that has `reg_toy_x.txt` and `reg_toy_y.txt` (from the authors of streaming
-sparse GPs); otherwise a stand-in of the same size, noise and range.
+With `--data FOLDER`, where the folder has `reg_toy_x.txt` and `reg_toy_y.txt` of the authors of
+streaming sparse GPs, these are the data. Otherwise other data of the same size, noise and range.
 """
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments import figures, methods
-from streamgp_lab.experiments.problem import Experiment, Options, Problem, split
-from streamgp_lab.experiments.sources import files
+from streamgp.model.specification import Specification
+from streamgp_lab.datasets import files
+from streamgp_lab.experiments import methods, pictures
+from streamgp_lab.experiments.experiment import Experiment, Options
+from streamgp_lab.problem import Problem, split
 
 STEPS = 3
 TEST_SHARE = 0.2
-POINTS = 3  # a part, as in the paper
+POINTS = 3  # per part, as in the paper
 
 
 def recording(options: Options) -> tuple[np.ndarray, np.ndarray, str]:
@@ -39,7 +40,7 @@ def model(seed: int) -> sgp.ContinualGP:
 
 
 def few(seed: int) -> sgp.ContinualGP:
-    """With three points a part, moved by gradient, as the other methods have."""
+    """Three inducing points per part, moved by gradient, like the other methods."""
     rule = sgp.Refined(sgp.Growing(lambda t: POINTS * t))
     return sgp.ContinualGP(sgp.Gaussian(), inducing=rule, seed=seed)
 
@@ -49,12 +50,12 @@ def trained(seed: int) -> sgp.ContinualGP:
 
 
 def specification(seed: int) -> Specification:
-    return Specification({"y": sgp.Gaussian()}, 1, seed)
+    return Specification({"y": sgp.Gaussian()}, 1, seed=seed)
 
 
 EXPERIMENT = Experiment(
     name="ssgp",
-    about="Three parts of a short series, three inducing points each.",
+    about="A short series in three batches, with three inducing points per batch.",
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
@@ -65,5 +66,5 @@ EXPERIMENT = Experiment(
         methods.OFFLINE: methods.offline(trained),
         methods.EXACT: methods.exact(specification),
     },
-    figures={"What the model knew": figures.steps(0, 1, 2)},
+    pictures={"What the model knew": pictures.steps(0, 1, 2)},
 )

@@ -3,9 +3,10 @@
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.experiments import figures, methods, toy_methods
-from streamgp_lab.experiments.problem import Experiment, Options, Printed, Problem, split
-from streamgp_lab.experiments.sources import toys
+from streamgp_lab.datasets import toys
+from streamgp_lab.experiments import methods, pictures, toy_methods
+from streamgp_lab.experiments.experiment import Experiment, Options, Printed
+from streamgp_lab.problem import Problem, split
 
 STEPS = 10
 
@@ -43,12 +44,12 @@ PRINTED = Printed(
 
 EXPERIMENT = Experiment(
     name="streaming",
-    about="Ten batches of one channel, each from a stretch of the input that was not seen before.",
+    about="Ten batches of one channel, each from a new stretch of the input.",
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
         **toy_methods.beside(lambda t: 3 * t, "3t"),
     },
-    figures={"What the model knew": figures.steps(0, 4, 9)},
+    pictures={"What the model knew": pictures.steps(0, 4, 9)},
     printed=PRINTED,
 )

@@ -1,33 +1,48 @@
-"""Tables of an experiment over seeds: rows of cells, and what they say of the claims."""
+"""The report of an experiment over its seeds: tables, claims and pictures."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from streamgp_lab.experiments import pictures
+from streamgp_lab.experiments.experiment import Printed
 from streamgp_lab.experiments.methods import EXACT, OFFLINE
-from streamgp_lab.experiments.problem import Printed
 from streamgp_lab.experiments.protocol import Outcome, Run
-from streamgp_lab.experiments.scores import pooled
+from streamgp_lab.reporting.claims import Claim, at_most
+from streamgp_lab.reporting.report import Picture, Report
+from streamgp_lab.reporting.tables import Table, mean, mean_and_deviation
+from streamgp_lab.scores import pooled
 
-_CLOSE = 0.02  # NLPD a point
+_CLOSE = 0.02  # NLPD per point
 
 
-class Table(NamedTuple):
-    """A caption, a heading and rows of text."""
+def report(outcomes: Sequence[Outcome]) -> Report:
+    """Everything that is written about an experiment; the pictures are of the first seed."""
+    first = outcomes[0]
+    drawn = dict(first.experiment.pictures)
+    if len(first.problem.train) > 1 and any(len(r.seconds) > 1 for r in first.runs.values()):
+        drawn["The first batch as others follow"] = pictures.retention
+    return Report(
+        name=first.experiment.name,
+        about=first.experiment.about,
+        note=first.problem.note,
+        parts=[
+            f"Seeds: {len(outcomes)}.",
+            *tables(outcomes),
+            claims(outcomes),
+            *(Picture(caption, draw(first)) for caption, draw in drawn.items()),
+        ],
+        measured={"seeds": [_numbers(outcome) for outcome in outcomes]},
+    )
 
-    caption: str
-    heading: list[str]
-    rows: list[list[str]]
 
-    def markdown(self) -> str:
-        lines = [self.heading, ["---"] * len(self.heading), *self.rows]
-        body = "\n".join("| " + " | ".join(row) + " |" for row in lines)
-        return f"**{self.caption}**\n\n{body}\n"
+def _numbers(outcome: Outcome) -> dict[str, dict]:
+    kept = ("scores", "gap", "singles", "seconds", "points", "reason")
+    return {name: {key: getattr(run, key) for key in kept} for name, run in outcome.runs.items()}
 
 
 def tables(outcomes: Sequence[Outcome]) -> list[Table]:
-    """Every table of an experiment, from its outcomes on several seeds."""
+    """Every table of an experiment, from its outcomes with several seeds."""
     experiment, channels = outcomes[0].experiment, outcomes[0].problem.channels
     found = [_comparison(outcomes, name, many=len(channels) > 1) for name in channels]
     if experiment.printed is not None:
@@ -44,9 +59,10 @@ def _comparison(outcomes: Sequence[Outcome], channel: str, *, many: bool) -> Tab
     first = outcomes[0]
     single = first.problem.single is not None
     in_gap = channel in first.problem.gap
-    heading = ["method", "NLPD a point", "less offline", "oldest batch, first → now"]
+    heading = ["method", "NLPD per point", "minus offline model"]
+    heading.append("first batch: when learned → at the end")
     heading += ["prequential NLPD"] * single + ["NLPD in the gap"] * in_gap
-    heading += [_error_name(first, channel), "95% intervals hold", "M", "fastest update, CPU s"]
+    heading += [_error_name(first, channel), "share in 95% intervals", "M", "fastest update, CPU s"]
     rows = []
     for method in first.runs:
         runs = [outcome.runs[method] for outcome in outcomes]
@@ -67,21 +83,22 @@ def _cells(
     oldest = np.array([run.oldest(channel) for run in runs])
     streamed = len(runs[0].scores[channel]) > 1
     scores = [s.nlpd for s in final]
+    differences = [s.nlpd - r for s, r in zip(final, reference, strict=True)]
     cells = [
-        _spread(scores) if np.isfinite(scores).any() else "diverged",
-        _spread([s.nlpd - r for s, r in zip(final, reference, strict=True)], signed=True),
-        f"{_mean(oldest[:, 0])} → {_mean(oldest[:, 1])}" if streamed else _mean(oldest[:, 1]),
+        mean_and_deviation(scores) if np.isfinite(scores).any() else "diverged",
+        mean_and_deviation(differences, signed=True),
+        f"{mean(oldest[:, 0])} → {mean(oldest[:, 1])}" if streamed else mean(oldest[:, 1]),
     ]
     if single:
-        cells.append(_spread([run.prequential(channel) for run in runs]))
+        cells.append(mean_and_deviation([run.prequential(channel) for run in runs]))
     if in_gap:
-        cells.append(_spread([run.gap[channel].nlpd for run in runs]))
+        cells.append(mean_and_deviation([run.gap[channel].nlpd for run in runs]))
     sizes = [run.points for run in runs if run.points]
     seconds = [s for run in runs for s in (run.seconds[-1:] if single else run.seconds)]
     return [
         *cells,
-        _spread([s.error for s in final]),
-        _mean([s.coverage for s in final]),
+        mean_and_deviation([s.error for s in final]),
+        mean([s.coverage for s in final]),
         f"{np.mean(sizes):.0f}" if sizes else "",
         f"{min(seconds):.2g}",
     ]
@@ -99,7 +116,10 @@ def _error_name(outcome: Outcome, channel: str) -> str:
 def _beside_printed(
     outcomes: Sequence[Outcome], channel: str, printed: Printed, as_printed: bool
 ) -> Table:
-    """Our table in the paper's layout: a point's mean, or as the paper computed it, beside it."""
+    """Our scores in the layout of a table of the paper.
+
+    With `as_printed` they are computed as the paper does, with the paper's numbers in brackets.
+    """
     heading = ["step", "new", *[f"t' = {b}" for b in printed.old], "global"]
     rows = []
     for step, theirs in enumerate(printed.rows[channel]):
@@ -110,17 +130,18 @@ def _beside_printed(
         cells = []
         for column, there in zip(values.T, theirs, strict=True):
             both = f"{np.mean(column):.2f} ({there:.2f})" if there is not None else ""
-            shown = _spread(column) if there is not None else ""
+            shown = mean_and_deviation(column) if there is not None else ""
             cells.append(both if as_printed else shown)
         rows.append([f"t = {step + 1}", *cells])
     unit = f", in units of {printed.unit:g}" if as_printed and printed.unit != 1 else ""
-    how = f"as the paper computes it (and printed){unit}" if as_printed else "NLPD a point"
+    paper = f"computed as in the paper (in brackets: the paper's number){unit}"
     of = f", {channel}" if len(printed.rows) > 1 else ""
+    how = paper if as_printed else "NLPD per point"
     return Table(f"{printed.caption}{of}: streamgp, {how}", heading, rows)
 
 
 def _row(run: Run, channel: str, step: int, printed: Printed, as_printed: bool) -> list[float]:
-    """New, old …, global at one step; NaN where a column has not begun."""
+    """New, old …, global at one step; NaN in a column that has not begun."""
     if step >= len(run.scores[channel]):
         return []
     known = run.scores[channel][step]
@@ -130,24 +151,26 @@ def _row(run: Run, channel: str, step: int, printed: Printed, as_printed: bool) 
     return [np.nan if s is None else getattr(s, which) for s in (*chosen, everything)]
 
 
-def claims(outcomes: Sequence[Outcome]) -> list[str]:
-    """What the tables say of our model, in sentences, kept or not."""
+def claims(outcomes: Sequence[Outcome]) -> list[Claim]:
+    """What is claimed of our model, on each channel."""
+    ours = [outcome.ours for outcome in outcomes]
+    if any(run.reason for run in ours):
+        return [Claim("streamgp runs", ours[0].reason, False)]
     said = []
     for channel in outcomes[0].problem.channels:
-        ours = [outcome.ours for outcome in outcomes]
-        if any(run.reason for run in ours):
-            return [f"streamgp failed: {ours[0].reason}"]
         gaps = [o.ours.final(channel).nlpd - _reference(o, channel) for o in outcomes]
-        said.append(_claim(f"{channel}: less the offline model", gaps))
+        said.append(at_most(_CLOSE, gaps, f"{channel}: NLPD minus that of the offline model"))
         drift = [now - first for first, now in (run.oldest(channel) for run in ours)]
-        said.append(_claim(f"{channel}: the oldest batch now, less when first learned", drift))
+        what = "NLPD of the first batch at the end, minus when it was learned"
+        said.append(at_most(_CLOSE, drift, f"{channel}: {what}"))
         for method, best in _best_stream(outcomes, channel).items():
-            said.append(_claim(f"{channel}: less the best streaming baseline ({method})", best))
+            what = f"NLPD minus that of the best streaming baseline ({method})"
+            said.append(at_most(_CLOSE, best, f"{channel}: {what}"))
     return said
 
 
 def _best_stream(outcomes: Sequence[Outcome], channel: str) -> dict[str, list[float]]:
-    """The strongest other streaming method that never failed, and how far we are above it."""
+    """The best other streaming method that never failed, and our NLPD minus its NLPD."""
     streams = {
         name: [o.ours.final(channel).nlpd - o.runs[name].final(channel).nlpd for o in outcomes]
         for name, entry in outcomes[0].experiment.methods.items()
@@ -159,23 +182,3 @@ def _best_stream(outcomes: Sequence[Outcome], channel: str) -> dict[str, list[fl
         return {}
     best = max(finite, key=lambda name: np.mean(finite[name]))
     return {best: finite[best]}
-
-
-def _claim(what: str, values: list[float]) -> str:
-    worst = f", worst seed {max(values):+.4f}" if len(values) > 1 else ""
-    verdict = "holds" if np.mean(values) <= _CLOSE else "does not hold"
-    return f"{what}: {np.mean(values):+.4f}{worst} (at most +{_CLOSE} {verdict})"
-
-
-def _mean(values: Sequence[float] | np.ndarray) -> str:
-    mean = np.mean(values)
-    return f"{mean:.3f}" if np.isfinite(mean) else "–"
-
-
-def _spread(values: Sequence[float] | np.ndarray, *, signed: bool = False) -> str:
-    values = np.asarray(values, float)
-    if not np.isfinite(values).all():
-        broken = (~np.isfinite(values)).sum()
-        return "–" if broken == len(values) else f"diverged on {broken} of {len(values)} seeds"
-    mean = f"{values.mean():+.4f}" if signed else f"{values.mean():.4f}"
-    return mean if len(values) == 1 else f"{mean} ± {values.std():.4f}"

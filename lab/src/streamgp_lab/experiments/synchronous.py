@@ -3,24 +3,17 @@
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
-from streamgp_lab.experiments import figures, methods
-from streamgp_lab.experiments.problem import (
-    Data,
-    Entry,
-    Experiment,
-    Options,
-    Printed,
-    Problem,
-    split,
-)
-from streamgp_lab.experiments.sources import toys
+from streamgp.model.specification import Specification
+from streamgp_lab.datasets import toys
+from streamgp_lab.experiments import methods, pictures
+from streamgp_lab.experiments.experiment import Entry, Experiment, Options, Printed
+from streamgp_lab.problem import Data, Problem, split
 
 STEPS = 5
 
 
 def stretches(options: Options) -> list[tuple[Data, Data]]:
-    """Training and held-out data of both channels, one stretch of the input after the other."""
+    """Training and held-out data of both channels, for one stretch of the input after the other."""
     channels = {}
     for name, data in toys.two_channels(options.seed, int(2000 * options.share)).items():
         parts = np.array_split(np.arange(len(data.x)), STEPS)
@@ -42,7 +35,7 @@ def channels() -> dict[str, sgp.Likelihood]:
 
 
 def model(seed: int) -> sgp.ContinualGP:
-    """Weights, noise and lengthscales are all learned."""
+    """All weights, noises and lengthscales are learned."""
     return sgp.ContinualGP(channels(), latents=2, seed=seed)
 
 
@@ -51,9 +44,9 @@ def trained(seed: int) -> sgp.ContinualGP:
 
 
 def told_the_noise(seed: int) -> Specification:
-    """The paper's noises; its weights were those of the truth, here they are learned."""
+    """The noises of the paper. Its mixing weights are the true ones; here they are learned."""
     noises = {name: sgp.Gaussian(sgp.fixed(noise)) for name, noise in toys.NOISES.items()}
-    return Specification(noises, [sgp.RBF(lengthscale=0.05)] * 2, seed)
+    return Specification(noises, [sgp.RBF(lengthscale=0.05)] * 2, seed=seed)
 
 
 def methods_of(rule: methods.Rule) -> dict[str, Entry]:
@@ -65,7 +58,7 @@ def methods_of(rule: methods.Rule) -> dict[str, Entry]:
         methods.HORIZON: methods.ONE_CHANNEL_ONLY,
         methods.OFFLINE: methods.offline(trained),
         methods.EXACT: methods.exact(
-            lambda seed: Specification(channels(), 2, seed), evaluations=12
+            lambda seed: Specification(channels(), 2, seed=seed), evaluations=12
         ),
     }
 
@@ -88,9 +81,9 @@ PRINTED = Printed(
 
 EXPERIMENT = Experiment(
     name="synchronous",
-    about="Two channels of different noise that mix two functions; both arrive in every batch.",
+    about="Two channels of different noise that mix two functions. Every batch has both.",
     problem=problem,
     methods=methods_of(lambda t: 5 * t),
-    figures={"What the model knew": figures.steps(0, 2, 4)},
+    pictures={"What the model knew": pictures.steps(0, 2, 4)},
     printed=PRINTED,
 )

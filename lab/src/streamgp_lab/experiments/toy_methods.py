@@ -1,14 +1,14 @@
-"""What the three experiments on the paper's single-channel toy are run with."""
+"""The methods of the three experiments on the paper's single-channel toy."""
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
+from streamgp.model.specification import Specification
+from streamgp_lab.datasets import toys
 from streamgp_lab.experiments import methods
-from streamgp_lab.experiments.problem import Entry
-from streamgp_lab.experiments.sources import toys
+from streamgp_lab.experiments.experiment import Entry
 
 
 def beside(rule: methods.Rule, written: str) -> dict[str, Entry]:
-    """Every other method; the paper's rule for the number of inducing points, and how it is put."""
+    """Every method but ours. `rule` gives the number of inducing points, `written` is its text."""
     return {
         f"streamgp, M = {written}": methods.ours(
             lambda seed: sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Growing(rule), seed=seed)
@@ -21,11 +21,13 @@ def beside(rule: methods.Rule, written: str) -> dict[str, Entry]:
                 sgp.Gaussian(), learning=sgp.VEM(evaluations=200), seed=seed
             )
         ),
-        methods.EXACT: methods.exact(lambda seed: Specification({"y": sgp.Gaussian()}, 1, seed)),
+        methods.EXACT: methods.exact(
+            lambda seed: Specification({"y": sgp.Gaussian()}, 1, seed=seed)
+        ),
     }
 
 
 def _told_the_noise(seed: int) -> Specification:
-    """As in the paper, where only the kernel is learned."""
+    """Only the kernel is learned, as in the paper."""
     noise = sgp.fixed(toys.NOISE)
-    return Specification({"y": sgp.Gaussian(noise)}, [sgp.RBF(lengthscale=0.05)], seed)
+    return Specification({"y": sgp.Gaussian(noise)}, [sgp.RBF(lengthscale=0.05)], seed=seed)

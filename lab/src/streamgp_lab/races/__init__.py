@@ -1,1 +1,1 @@
-"""Measuring streamgp beside its peers."""
+"""Races: streamgp and other libraries on the same streams, measured for time and accuracy."""

@@ -1,56 +1,47 @@
-"""What a comparison is: races between contenders, and what they are to show."""
+"""Benchmarks: what `streamgp-lab bench` runs. Most are comparisons, which consist of races."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from streamgp_lab.races.contender import Entry
-from streamgp_lab.races.problem import Problem
-from streamgp_lab.races.race import Result
-
-Results = dict[str, list[Result]]  # by contender, one a repeat
-
-OURS = "streamgp"
+from streamgp_lab.progress import Bar
+from streamgp_lab.races import race, summary
+from streamgp_lab.races.environments import OWN, python
+from streamgp_lab.reporting.report import Report
 
 
-class Claim(NamedTuple):
-    """A sentence, what was measured, and whether it holds."""
+class Settings(NamedTuple):
+    """How a benchmark is run: folder of the peers' environments, repeats, share of the data."""
 
-    sentence: str
-    measured: str
-    holds: bool | None  # None where one of them has no figure
-
-
-def at_least(wanted: float, measured: float, sentence: str) -> Claim:
-    """That something is so many times as fast."""
-    sentence = f"at least {wanted:,g}× as fast {sentence}"
-    holds = None if np.isnan(measured) else measured >= wanted
-    return Claim(sentence, f"{measured:,.1f}×", holds)
-
-
-def no_worse(what: str, ours: float, theirs: float, *, by: float = 0.0) -> Claim:
-    """That a score of ours is at most so much above another."""
-    sentence = what if not by else f"{what} (by at most {by:.2g})"
-    holds = None if np.isnan(theirs) else bool(ours <= theirs + by)
-    return Claim(sentence, f"{ours:.4f} to {theirs:.4f}", holds)
+    peers: Path
+    repeats: int = 3
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
-class Race:
-    """A stream, who takes part in it, and what is claimed of the outcome."""
-
-    problem: Problem
-    entries: list[Entry]
-    claims: Callable[[Results], list[Claim]] = lambda results: []
-    once: bool = False  # too long to be repeated
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Races that belong together; `share` of 1 is all of their data."""
+class Benchmark:
+    """Something to measure. `measure` yields a report as soon as there are new results."""
 
     name: str
     about: str
-    races: Callable[[float], list[Race]]
+    measure: Callable[[Settings, Bar], Iterator[Report]]
+
+
+def comparison(name: str, about: str, races: Callable[[float], list[race.Race]]) -> Benchmark:
+    """A benchmark of several races; `races` makes them from a share of their data."""
+
+    def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
+        todo = races(settings.share)
+        repeats = [1 if each.once else settings.repeats for each in todo]
+        bar.expect(sum(n * len(each.contenders) for n, each in zip(repeats, todo, strict=True)))
+        for needed in sorted({c.environment for each in todo for c in each.contenders} - {OWN}):
+            bar.show(f"installing {needed} into {settings.peers}")
+            python(needed, settings.peers)
+        outcomes = []
+        for each, times in zip(todo, repeats, strict=True):
+            results = race.run(each, settings.peers, repeats=times, begin=bar.show, end=bar.advance)
+            outcomes.append((each, results))
+            yield summary.report(name, about, outcomes)
+
+    return Benchmark(name, about, measure)

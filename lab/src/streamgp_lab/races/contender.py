@@ -1,4 +1,4 @@
-"""The other end of a worker: a contender that is told what to do, and what it took."""
+"""Contenders: each is a file that runs in a process and an environment of its own."""
 
 import json
 import subprocess
@@ -7,49 +7,53 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from streamgp.data import Rows
 from streamgp_lab.races import worker
-from streamgp_lab.races.environments import OURS, python
+from streamgp_lab.races.environments import OWN, python
 
-_HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent / "contenders"
+
+Answer = dict[str, np.ndarray]  # results by name, and the seconds `wall` and `cpu`
 
 
 class ContenderError(Exception):
-    """A contender broke down; the table says how."""
+    """A contender failed. The message is shown in its row of the table."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A contender in a comparison: its file, the environment it runs in, its settings."""
+class Contender:
+    """A method in a race: its file, the environment that it runs in, and its settings."""
 
     name: str
     file: str
-    environment: str = OURS
+    environment: str = OWN
     settings: dict[str, Any] = field(default_factory=dict)
-    everything: bool = False  # it is given all batches at once
-    rehearsed: bool = False  # it compiles: timed the second time that it learns the batches
+    everything: bool = False  # it gets all batches at once
+    rehearsed: bool = False  # it compiles, so the second time that it learns the stream counts
 
-    def start(self, peers: Path) -> "Contender":
-        return Contender(self, peers)
+    def start(self, peers: Path) -> "Running":
+        return Running(self, peers)
 
 
-class Contender:
-    """A running contender. Leave the `with` block to end it."""
+class Running:
+    """A contender whose process runs until the `with` block ends."""
 
-    def __init__(self, entry: Entry, peers: Path):
-        interpreter = python(entry.environment, peers)
-        file = _HERE / "contenders" / f"{entry.file}.py"
+    def __init__(self, contender: Contender, peers: Path):
+        interpreter = python(contender.environment, peers)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed at the end)
         self._connection, theirs = Pipe()
         with theirs:
-            there = theirs.fileno()
-            settings = json.dumps(entry.settings)
+            descriptor = theirs.fileno()
             self._process = subprocess.Popen(
-                [interpreter, worker.__file__, str(there), file, settings],
-                pass_fds=[there], stdout=self._log, stderr=self._log,
+                [
+                    interpreter, worker.__file__, str(descriptor),
+                    FOLDER / f"{contender.file}.py", json.dumps(contender.settings),
+                ],
+                pass_fds=[descriptor], stdout=self._log, stderr=self._log,
             )  # fmt: skip
         try:
             self.start = self._received()
@@ -57,27 +61,46 @@ class Contender:
             self.close()
             raise
 
-    def _received(self) -> dict[str, Any]:
+    def learn(self, rows: Rows) -> Answer:
+        """Learn a batch."""
+        return self._ask("learn", x=rows.x, y=rows.y, channel=rows.channel)
+
+    def stream(self, rows: Rows) -> Answer:
+        """Learn samples one at a time; `log_density` has the score of each before learning it."""
+        return self._ask("stream", x=rows.x, y=rows.y, channel=rows.channel)
+
+    def predict(self, rows: Rows) -> Answer:
+        """`mean` and `variance` of the observations at these inputs."""
+        return self._ask("predict", x=rows.x, channel=rows.channel)
+
+    def peak(self) -> float:
+        """The largest memory of the process so far, in MB."""
+        return float(self._ask("peak")["peak"])
+
+    def restart(self) -> None:
+        """Forget all data, but keep what has been compiled."""
+        self._ask("restart")
+
+    def _ask(self, command: str, **arrays: np.ndarray) -> Answer:
+        self._connection.send_bytes(worker.pack({"command": command, **arrays}))
+        return self._received()
+
+    def _received(self) -> Answer:
         try:
             answer = worker.unpack(self._connection.recv_bytes())
         except EOFError:
             self._process.wait()
-            raise ContenderError(self._last_words()) from None
+            raise ContenderError(self._last_line()) from None
         if "error" in answer:
             raise ContenderError(str(answer["error"]))
         return answer
 
-    def _last_words(self) -> str:
+    def _last_line(self) -> str:
         self._log.seek(0)
         lines = self._log.read().strip().splitlines()
-        return lines[-1] if lines else f"ended with {self._process.returncode}"
+        return lines[-1] if lines else f"ended with exit status {self._process.returncode}"
 
-    def ask(self, command: str, **arrays: np.ndarray) -> dict[str, np.ndarray]:
-        """The answer to a command: its results by name, and `wall` and `cpu` seconds."""
-        self._connection.send_bytes(worker.pack({"command": command, **arrays}))
-        return self._received()
-
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Running":
         return self
 
     def __exit__(

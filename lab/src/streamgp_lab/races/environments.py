@@ -1,4 +1,4 @@
-"""Environments of the peers: made once, apart from ours, with the versions that were compared."""
+"""Python environments of other libraries, with the versions that were compared."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamgp.errors import ConfigurationError, problem
 
-OURS = "streamgp"
+OWN = "streamgp"  # the environment that this process runs in
 REQUIREMENTS = {
     "gpytorch": ("torch==2.13.0", "gpytorch==1.15.2", "numpy"),
     "gpflow": ("gpflow==2.11.2", "tensorflow==2.21.0"),
@@ -15,8 +15,8 @@ REQUIREMENTS = {
 
 
 def python(name: str, folder: Path) -> Path:
-    """The interpreter of an environment, which is made if it is not there yet."""
-    if name == OURS:
+    """The interpreter of an environment. The environment is made if it does not exist."""
+    if name == OWN:
         return Path(sys.executable)
     home = folder / name
     interpreter = home / "bin" / "python"

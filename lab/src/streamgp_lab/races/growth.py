@@ -1,31 +1,42 @@
-"""Growth: what an update of ours costs as the stream, the points, channels and functions grow."""
+"""Growth: the cost of our updates as the stream, the points, channels and functions grow."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from streamgp_lab.races.contender import Contender, Entry
-from streamgp_lab.races.problem import Rows, rows
+from streamgp.data import Rows, join
+from streamgp_lab.problem import matrix
+from streamgp_lab.progress import Bar
+from streamgp_lab.races.benchmark import Benchmark, Settings
+from streamgp_lab.races.contender import Answer, Contender, Running
+from streamgp_lab.reporting.claims import Claim
+from streamgp_lab.reporting.figures import grid
+from streamgp_lab.reporting.report import Part, Picture, Report
+from streamgp_lab.reporting.tables import Table, number
 
 _SPAN = 60.0
 _REPEATS = 5
+_SEEN = "samples seen"
+_LARGEST_EXPONENTS = {_SEEN: 0.05, "M": 3.0}
+_LEAST_RATIO = 30.0  # between the top and the bottom of a panel, so that flat curves look flat
 
 
 @dataclass
 class Curve:
-    """CPU and wall seconds of an update, and peak memory, against what grows."""
+    """CPU and wall seconds per update, and peak memory, for several sizes."""
 
     name: str
-    along: str
-    fitted_from: float  # smaller sizes are mostly overhead and are left out of the exponent
+    along: str  # what grows
+    fitted_from: float  # smaller sizes are mostly overhead and do not count in the exponents
     sizes: list[int] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     peak: list[float] = field(default_factory=list)
 
-    def add(self, size: int, took: dict[str, np.ndarray], peak: float) -> None:
+    def add(self, size: int, took: Answer, peak: float) -> None:
         self.sizes.append(size)
         self.cpu.append(float(took["cpu"]))
         self.wall.append(float(took["wall"]))
@@ -38,6 +49,7 @@ class Curve:
 
     @property
     def memory_exponent(self) -> float:
+        """The slope of log peak memory against log size."""
         return _slope(self.sizes, self.peak, self.fitted_from)
 
 
@@ -46,106 +58,172 @@ def _slope(sizes: Sequence[int], values: Sequence[float], begin: float) -> float
     return float(np.polyfit(np.log(pairs[:, 0]), np.log(pairs[:, 1]), 1)[0])
 
 
-def curves(share: float, told: Callable[[str], None]) -> list[Curve]:
-    """All of them, each from processes of its own."""
-    most = int(10**6 * share)
-    counts = [10**power for power in range(2, 7) if 10**power <= most]
+def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
+    """Measure all curves, each in processes of its own."""
+    share = settings.share
+    counts = [10**power for power in range(2, 7) if 10**power <= 10**6 * share]
     sizes = [m for m in (16, 32, 64, 128, 256, 512, 1024) if m <= max(1024 * share, 128)]
     several = [c for c in (1, 2, 4, 8, 16) if c <= max(16 * share, 4)]
-    told("samples seen")
-    found = [_seen("samples seen, `update_many`", counts)]
-    found.append(_batches_seen("samples seen, updates of 100", [c for c in counts if c <= 10**4]))
-    told("inducing points")
-    found.append(_points("M, an update that learns", sizes, learns=True))
-    found.append(_points("M, an update that does not", sizes, learns=False))
-    told("channels and functions")
-    found.append(_wide("D channels, Q = 2", "D", [(d, 2) for d in several]))
-    found.append(_wide("Q functions, D = 8", "Q", [(8, q) for q in several if q <= 8]))
-    return found
+    few = [(8, q) for q in several if q <= 8]
+    todo: dict[str, Callable[[str], Curve]] = {
+        "samples seen, `update_many`": lambda name: _samples_seen(name, counts),
+        "samples seen, updates of 100": lambda name: _batches_seen(
+            name, [count for count in counts if count <= 10**4]
+        ),
+        "M, learning hyperparameters": lambda name: _points(name, sizes, learns=True),
+        "M, without learning them": lambda name: _points(name, sizes, learns=False),
+        "D channels, Q = 2": lambda name: _wide(name, "D", [(d, 2) for d in several]),
+        "Q functions, D = 8": lambda name: _wide(name, "Q", few),
+    }
+    bar.expect(len(todo))
+    found = []
+    for name, curve in todo.items():
+        bar.show(name)
+        found.append(curve(name))
+        bar.advance()
+    yield report(found)
 
 
 def _data(count: int, seed: int) -> Rows:
     generator = np.random.default_rng(seed)
     x = generator.uniform(0, _SPAN, count)
-    return rows(x, np.sin(x) + 0.3 * generator.normal(size=count))
+    return join([(0, matrix(x), np.sin(x) + 0.3 * generator.normal(size=count))])
 
 
-def _start(settings: dict) -> Contender:
-    return Entry("ours", "ours", settings=settings).start(Path())
+def _several(channels: int, seed: int) -> Rows:
+    """Ten rows per channel."""
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(0, _SPAN, (channels, 10))
+    y = np.sin(x + np.arange(channels)[:, None]) + 0.3 * generator.normal(size=x.shape)
+    return join([(index, matrix(x[index]), y[index]) for index in range(channels)])
 
 
-def _peak(contender: Contender) -> float:
-    return float(contender.ask("peak")["peak"])
+def _start(settings: dict) -> Running:
+    return Contender("ours", "ours", settings=settings).start(Path())
 
 
-def _median(contender: Contender, command: str, batches: Sequence[Rows]) -> dict[str, np.ndarray]:
-    answers = [contender.ask(command, **batch._asdict()) for batch in batches]
+def _median(ask: Callable[[Rows], Answer], batches: Sequence[Rows]) -> Answer:
+    answers = [ask(batch) for batch in batches]
     return {key: np.median([np.mean(a[key]) for a in answers]) for key in ("cpu", "wall")}
 
 
-def _seen(name: str, counts: list[int]) -> Curve:
-    """Samples one by one, once so many have been seen, at 64 points and fixed hyperparameters."""
-    curve, seen = Curve(name, "samples seen", 0), 0
+def _samples_seen(name: str, counts: list[int]) -> Curve:
+    """The cost per sample after so many samples, with 64 points and fixed hyperparameters."""
+    curve, seen = Curve(name, _SEEN, 0), 0
     settings = {"kernel": "matern32", "grid": [0, _SPAN, 64], "every": 0, "many": True}
-    with _start(settings) as contender:
-        contender.ask("learn", **_data(50, 0)._asdict())
-        contender.ask("stream", **_data(2048, 1)._asdict())  # compiles
+    with _start(settings) as running:
+        running.learn(_data(50, 0))
+        running.stream(_data(2048, 1))  # compiles
         for count in counts:
             if count > seen:
-                contender.ask("stream", **_data(count - seen, count)._asdict())
+                running.stream(_data(count - seen, count))
             batches = [_data(1024, count + k) for k in range(_REPEATS)]
-            curve.add(count, _median(contender, "stream", batches), _peak(contender))
+            curve.add(count, _median(running.stream, batches), running.peak())
             seen = count + 1024 * _REPEATS
     return curve
 
 
 def _batches_seen(name: str, counts: list[int]) -> Curve:
-    """Whole updates of a hundred rows, everything learned, once so many have been seen."""
-    curve, seen = Curve(name, "samples seen", 0), 0
-    with _start({"budget": 64}) as contender:
+    """The cost of an update with a hundred rows after so many rows; everything is learned."""
+    curve, seen = Curve(name, _SEEN, 0), 0
+    with _start({"budget": 64}) as running:
         for _ in range(5):
-            contender.ask("learn", **_data(100, seen)._asdict())  # compiles
+            running.learn(_data(100, seen))  # compiles
             seen += 100
         for count in counts:
             while seen < count:
-                contender.ask("learn", **_data(100, seen)._asdict())
+                running.learn(_data(100, seen))
                 seen += 100
             batches = [_data(100, seen + k) for k in range(_REPEATS)]
-            curve.add(max(count, seen), _median(contender, "learn", batches), _peak(contender))
+            curve.add(max(count, seen), _median(running.learn, batches), running.peak())
             seen += 100 * _REPEATS
     return curve
 
 
 def _points(name: str, sizes: list[int], *, learns: bool) -> Curve:
-    """An update of a hundred rows at so many points."""
+    """The cost of an update with a hundred rows, for several numbers of inducing points."""
     curve = Curve(name, "M", 64)
     for size in sizes:
-        settings = {"grid": [0, _SPAN, size], "every": int(learns)}
-        with _start(settings) as contender:
+        with _start({"grid": [0, _SPAN, size], "every": int(learns)}) as running:
             for k in range(2):
-                contender.ask("learn", **_data(100, k)._asdict())
+                running.learn(_data(100, k))
             batches = [_data(100, 10 + k) for k in range(_REPEATS)]
-            curve.add(size, _median(contender, "learn", batches), _peak(contender))
+            curve.add(size, _median(running.learn, batches), running.peak())
     return curve
 
 
 def _wide(name: str, along: str, pairs: list[tuple[int, int]]) -> Curve:
-    """An update of ten rows a channel with 32 points a function."""
+    """The cost of an update with ten rows per channel and 32 points per function."""
     curve = Curve(name, along, 2)
     for channels, latents in pairs:
         settings = {"channels": channels, "latents": latents, "grid": [0, _SPAN, 32], "every": 1}
-        with _start(settings) as contender:
+        with _start(settings) as running:
             for k in range(3):
-                contender.ask("learn", **_several(channels, k)._asdict())
+                running.learn(_several(channels, k))
             batches = [_several(channels, 10 + k) for k in range(_REPEATS)]
             size = channels if along == "D" else latents
-            curve.add(size, _median(contender, "learn", batches), _peak(contender))
+            curve.add(size, _median(running.learn, batches), running.peak())
     return curve
 
 
-def _several(channels: int, seed: int) -> Rows:
-    generator = np.random.default_rng(seed)
-    x = generator.uniform(0, _SPAN, 10 * channels)
-    channel = np.repeat(np.arange(channels), 10)
-    y = np.sin(x + channel) + 0.3 * generator.normal(size=len(x))
-    return rows(x, y, channel)
+def report(curves: Sequence[Curve]) -> Report:
+    """Exponents, claims, a picture and all measurements."""
+    exponents = Table(
+        "Fitted exponents",
+        ["what grows", "CPU time", "memory"],
+        [[c.name, f"{c.exponent:.2f}", f"{c.memory_exponent:.2f}"] for c in curves],
+    )
+    rows = [
+        [curve.name, str(size), number(1e3 * cpu), number(1e3 * wall), f"{peak:.0f}"]
+        for curve in curves
+        for size, cpu, wall, peak in zip(
+            curve.sizes, curve.cpu, curve.wall, curve.peak, strict=True
+        )
+    ]
+    heading = ["what grows", "size", "CPU ms", "wall ms", "peak MB"]
+    table = Table("One update of streamgp", heading, rows)
+    parts: list[Part] = [exponents, claims(curves), Picture("growth", _draw(curves)), table]
+    measured = {"measured": [asdict(curve) for curve in curves]}
+    return Report("growth", BENCHMARK.about, "", parts, measured)
+
+
+def claims(curves: Sequence[Curve]) -> list[Claim]:
+    said = []
+    for curve in curves:
+        most = _LARGEST_EXPONENTS.get(curve.along)
+        if most is None:
+            continue
+        sentence = f"{curve.name}: the exponent of CPU time is below {most}"
+        said.append(Claim(sentence, f"{curve.exponent:.3f}", curve.exponent < most))
+        if curve.along == _SEEN:
+            sentence = f"{curve.name}: the exponent of memory is below {most}"
+            exponent = curve.memory_exponent
+            said.append(Claim(sentence, f"{exponent:.3f}", exponent < most))
+    return said
+
+
+def _draw(curves: Sequence[Curve]) -> Any:
+    """One panel per curve, with logarithmic axes."""
+    columns = 3
+    figure, axes = grid(-(-len(curves) // columns), columns, 4, 3)
+    for ax, curve in zip(axes.flat, curves, strict=False):
+        ax.plot(curve.sizes, curve.cpu, "o-", label="CPU")
+        ax.plot(curve.sizes, curve.wall, "s--", markersize=4, label="wall")
+        ax.set(xscale="log", yscale="log", xlabel=curve.along, ylabel="seconds per update")
+        ax.set_title(f"{curve.name}: exponent {curve.exponent:.2f}", fontsize=9)
+        ax.set_xticks(curve.sizes, [f"{size:,}" for size in curve.sizes], fontsize=7)
+        ax.minorticks_off()
+        low, high = min(*curve.cpu, *curve.wall), max(*curve.cpu, *curve.wall)
+        widen = max(1.2, (_LEAST_RATIO / (high / low)) ** 0.5)
+        ax.set_ylim(low / widen, high * widen)
+    for ax in axes.flat[len(curves) :]:
+        ax.set_axis_off()
+    axes[0, 0].legend(fontsize=8)
+    return figure
+
+
+BENCHMARK = Benchmark(
+    "growth",
+    "The cost of an update of streamgp as the stream, M, D and Q grow, with fitted exponents.",
+    measure,
+)

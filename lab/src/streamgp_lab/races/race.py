@@ -1,4 +1,4 @@
-"""A race: every contender on the same stream, in turn, as often as asked."""
+"""A race: every contender learns the same stream, one contender at a time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,107 +7,127 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from streamgp_lab.races.contender import Contender, ContenderError, Entry
-from streamgp_lab.races.problem import Problem, Rows, Score, joined, score
+from streamgp.data import Rows
+from streamgp_lab.problem import Problem, rows
+from streamgp_lab.races.contender import Contender, ContenderError, Running
+from streamgp_lab.reporting.claims import Claim
+from streamgp_lab.scores import NO_SCORE, Score, score_of_moments
 
-_NOTHING = Score(np.nan, np.nan, np.nan)
+OURS = "streamgp"
 
 
 @dataclass
 class Result:
-    """What one contender did in one run. Seconds are CPU time and wall time of each update."""
+    """What one contender did in one run. `cpu` and `wall` are seconds per update."""
 
-    start: float = np.nan  # seconds of wall time until it is imported and made
-    first: float = np.nan  # and of the first update, cold
-    cold: float = np.nan  # CPU seconds of learning everything for the first time
-    cpu: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))  # a batch
+    start: float = np.nan  # wall seconds until it is imported and made
+    first: float = np.nan  # wall seconds of the first update, which compiles
+    cold: float = np.nan  # CPU seconds of learning the whole stream for the first time
+    cpu: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))  # per batch
     wall: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))
-    sample_cpu: Float[np.ndarray, " N"] = field(default_factory=lambda: np.zeros(0))  # a sample
+    sample_cpu: Float[np.ndarray, " N"] = field(default_factory=lambda: np.zeros(0))  # per sample
     sample_wall: Float[np.ndarray, " N"] = field(default_factory=lambda: np.zeros(0))
-    predict: float = np.nan  # seconds of wall time for the held-out rows at the end
-    final: Score = _NOTHING
+    predict: float = np.nan  # wall seconds of predicting all held-out rows at the end
+    final: Score = NO_SCORE
     oldest_first: float = np.nan  # NLPD of the first batch when it was learned
-    oldest_now: float = np.nan
-    prequential: float = np.nan
+    oldest_now: float = np.nan  # NLPD of the first batch at the end
+    prequential: float = np.nan  # NLPD of single samples, each predicted before it was learned
     peak: float = np.nan  # MB
-    reason: str = ""  # why it has no more than it has
+    reason: str = ""  # why the results are incomplete
 
     @property
     def warm(self) -> float:
-        """CPU seconds of an update once everything is compiled: the median of the later half."""
+        """CPU seconds per update without compilation: the median of the later half."""
         return float(np.median(self.cpu[len(self.cpu) // 2 :])) if len(self.cpu) else np.nan
 
     @property
     def total(self) -> float:
-        """CPU seconds of all learning; NaN where there was none."""
+        """CPU seconds of all learning; NaN without any."""
         return float(self.cpu.sum() + self.sample_cpu.sum()) if len(self.cpu) else np.nan
 
 
-Told = Callable[[str], None]
+Results = dict[str, list[Result]]  # by contender, one per repeat
 
 
-def race(
-    problem: Problem, entries: Sequence[Entry], peers: Path, *, repeats: int, told: Told
-) -> dict[str, list[Result]]:
-    """The results of every contender. Repeats take turns, so that load falls on all alike."""
-    results: dict[str, list[Result]] = {entry.name: [] for entry in entries}
+@dataclass(frozen=True)
+class Race:
+    """A stream, its contenders, and what is claimed of the results."""
+
+    name: str
+    problem: Problem
+    contenders: Sequence[Contender]
+    claims: Callable[[Results], list[Claim]] = lambda results: []
+    once: bool = False  # too long to be repeated
+
+
+def run(
+    race: Race,
+    peers: Path,
+    *,
+    repeats: int,
+    begin: Callable[[str], None] = lambda what: None,
+    end: Callable[[], None] = lambda: None,
+) -> Results:
+    """The results of every contender; `begin` and `end` are called around each run.
+
+    Contenders take turns in each repeat, so that other load on the machine affects all of them.
+    """
+    results: Results = {contender.name: [] for contender in race.contenders}
     for _ in range(repeats):
-        for entry in entries:
-            told(f"{problem.name}: {entry.name}")
-            results[entry.name].append(_run(problem, entry, peers))
+        for contender in race.contenders:
+            begin(f"{race.name}: {contender.name}")
+            results[contender.name].append(_run(race.problem, contender, peers))
+            end()
     return results
 
 
-def _run(problem: Problem, entry: Entry, peers: Path) -> Result:
+def _run(problem: Problem, contender: Contender, peers: Path) -> Result:
     result = Result()
     try:
-        with entry.start(peers) as contender:
-            result.start = float(contender.start["wall"])
-            cold = Result() if entry.rehearsed else result
-            _learn(contender, problem, entry, cold)
-            if entry.rehearsed:
-                contender.ask("again")
-                _learn(contender, problem, entry, result)
+        with contender.start(peers) as running:
+            result.start = float(running.start["wall"])
+            cold = Result() if contender.rehearsed else result
+            _learn(running, problem, cold, everything=contender.everything)
+            if contender.rehearsed:
+                running.restart()
+                _learn(running, problem, result, everything=contender.everything)
             result.first, result.cold = float(cold.wall[0]), cold.total
-            result.peak = float(contender.ask("peak")["peak"])
-            _score(contender, problem, result)
+            result.peak = running.peak()
+            everything = rows(problem.channels, *problem.test)
+            result.final, result.predict = _score(running, problem, everything)
+            result.oldest_now = _score_oldest(running, problem)
     except ContenderError as error:
         result.reason = str(error)
     return result
 
 
-def _learn(contender: Contender, problem: Problem, entry: Entry, result: Result) -> None:
-    """All of the stream: batches, then single samples."""
-    if entry.everything:
-        _fold(contender, joined(problem.train), result)
+def _learn(running: Running, problem: Problem, result: Result, *, everything: bool) -> None:
+    """The whole stream: batches, then single samples."""
+    channels, train = problem.channels, problem.train
+    if everything:
+        _learn_batch(running, rows(channels, *train), result)
         return
-    for step, batch in enumerate(problem.train):
-        _fold(contender, batch, result)
+    for step, batch in enumerate(train[: problem.single]):
+        _learn_batch(running, rows(channels, batch), result)
         if step == 0:
-            result.oldest_first = _scored(contender, problem, problem.test[0])[0].nlpd
+            result.oldest_first = _score_oldest(running, problem)
     if problem.single is not None:
-        _stream(contender, problem.single, result)
+        answer = running.stream(rows(channels, *train[problem.single :]))
+        result.sample_cpu, result.sample_wall = answer["cpu"], answer["wall"]
+        result.prequential = -float(np.mean(answer["log_density"]))
 
 
-def _fold(contender: Contender, batch: Rows, result: Result) -> None:
-    took = contender.ask("learn", **batch._asdict())
+def _learn_batch(running: Running, batch: Rows, result: Result) -> None:
+    took = running.learn(batch)
     result.cpu = np.append(result.cpu, took["cpu"])
     result.wall = np.append(result.wall, took["wall"])
 
 
-def _stream(contender: Contender, samples: Rows, result: Result) -> None:
-    answer = contender.ask("stream", **samples._asdict())
-    result.sample_cpu, result.sample_wall = answer["cpu"], answer["wall"]
-    result.prequential = -float(np.mean(answer["log_density"]))
+def _score_oldest(running: Running, problem: Problem) -> float:
+    return _score(running, problem, rows(problem.channels, problem.test[0]))[0].nlpd
 
 
-def _score(contender: Contender, problem: Problem, result: Result) -> None:
-    everything = joined(problem.test)
-    result.final, result.predict = _scored(contender, problem, everything)
-    result.oldest_now = _scored(contender, problem, problem.test[0])[0].nlpd
-
-
-def _scored(contender: Contender, problem: Problem, held_out: Rows) -> tuple[Score, float]:
-    answer = contender.ask("predict", x=held_out.x, channel=held_out.channel)
-    found = score(problem.kind, held_out.y, answer["mean"], answer["variance"])
+def _score(running: Running, problem: Problem, held_out: Rows) -> tuple[Score, float]:
+    answer = running.predict(held_out)
+    found = score_of_moments(problem.kind, held_out.y, answer["mean"], answer["variance"])
     return found, float(answer["wall"])

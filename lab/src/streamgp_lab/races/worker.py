@@ -1,9 +1,9 @@
-"""A contender at work, in a process and an environment of its own.
+"""The process of a contender.
 
     python worker.py DESCRIPTOR CONTENDER.py '{"setting": 1}'
 
-It answers commands, which come through an open file descriptor, with their results and what they
-took. Nothing but NumPy is imported here: a peer's environment has no streamgp.
+It receives commands through an open file descriptor and answers with results and times. It imports
+nothing but NumPy, because the environments of other libraries do not contain streamgp.
 """
 
 import importlib.util
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-_PIECE = 250  # samples of a stream that are given, and timed, together
+_PIECE = 250  # samples of a stream that are passed and timed together
 
 
 def pack(values: dict[str, Any]) -> bytes:
@@ -33,21 +33,21 @@ def unpack(data: bytes) -> dict[str, np.ndarray]:
 
 
 def learn(contender: Any, x: np.ndarray, y: np.ndarray, channel: np.ndarray) -> dict[str, Any]:
-    """A batch that came together."""
+    """Learn a batch."""
     return _timed(lambda: contender.learn(x, y, channel))[1]
 
 
 def predict(contender: Any, x: np.ndarray, channel: np.ndarray) -> dict[str, Any]:
-    """Mean and variance of what will be observed; of a class, its probability."""
+    """Mean and variance of the observations; for classes, the probability of class 1."""
     (mean, variance), took = _timed(lambda: contender.predict(x, channel))
     return {"mean": mean, "variance": variance, **took}
 
 
 def stream(contender: Any, x: np.ndarray, y: np.ndarray, channel: np.ndarray) -> dict[str, Any]:
-    """Samples one at a time, each scored before it is learned.
+    """Learn samples one at a time. Each is scored before it is learned.
 
-    A contender that takes a whole stream says so by a method of that name, which returns the
-    scores, and gets it in pieces; of the others the updates alone are timed.
+    If the contender has a method `stream`, it gets the samples in pieces and returns their scores.
+    Otherwise it gets single samples, and only the time of its updates counts.
     """
     whole = hasattr(contender, "stream")
     scores, wall, cpu = [], [], []
@@ -67,23 +67,23 @@ def stream(contender: Any, x: np.ndarray, y: np.ndarray, channel: np.ndarray) ->
 
 
 def peak(contender: Any) -> dict[str, Any]:
-    """The most memory that this process has held, in MB.
+    """The largest memory of this process so far, in MB.
 
-    Not `getrusage`'s: that begins with what the parent held when it started this process.
+    `getrusage` would include the memory of the parent when it started this process.
     """
     with open("/proc/self/status") as status:
         line = next(line for line in status if line.startswith("VmHWM"))
     return {"peak": float(line.split()[1]) / 1024}
 
 
-def again(contender: Any) -> dict[str, Any]:
-    """From the beginning, with whatever has been compiled."""
+def restart(contender: Any) -> dict[str, Any]:
+    """Forget all data, but keep what has been compiled."""
     contender.__init__(**contender.settings)
     return {}
 
 
 _COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
-    "learn": learn, "predict": predict, "stream": stream, "peak": peak, "again": again
+    "learn": learn, "predict": predict, "stream": stream, "peak": peak, "restart": restart
 }  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def _make(file: str, settings: dict[str, Any]) -> Any:
 
 
 def _answer(contender: Any, request: dict[str, np.ndarray]) -> dict[str, Any]:
-    """What a command gives; what goes wrong in a contender is for the table to say."""
+    """The answer to a command. An error of the contender is part of the answer."""
     command = str(request.pop("command"))
     try:
         return _COMMANDS[command](contender, **request)
@@ -118,7 +118,7 @@ def _answer(contender: Any, request: dict[str, np.ndarray]) -> dict[str, Any]:
 
 
 def main(descriptor: str, file: str, settings: str) -> None:
-    """Make the contender, then answer until the other side is gone."""
+    """Make the contender, then answer commands until the connection is closed."""
     with Connection(int(descriptor)) as connection:
         contender, took = _timed(lambda: _make(file, json.loads(settings)))
         connection.send_bytes(pack(took))

@@ -1,1 +1,1 @@
-"""One file a comparison."""
+"""One file per comparison."""

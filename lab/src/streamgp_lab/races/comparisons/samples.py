@@ -1,73 +1,78 @@
-"""Samples: sunspots, one month at a time, beside everything that learns from single samples.
+"""Samples: sunspots one month at a time, against methods that learn from single samples.
 
-The others keep the hyperparameters that the warm-up gave them; ours also learns them on the way.
+The others keep the hyperparameters that they learned from the first batch. streamgp also learns
+them from the stream.
 """
 
 import numpy as np
 
-from streamgp_lab.experiments.solar import EXPERIMENT
-from streamgp_lab.races.comparison import OURS, Claim, Comparison, Race, Results, at_least, no_worse
-from streamgp_lab.races.contender import Entry
-from streamgp_lab.races.problem import of_experiment
-from streamgp_lab.races.tables import at_end, ratios
+from streamgp_lab.experiments import solar
+from streamgp_lab.experiments.experiment import Options
+from streamgp_lab.problem import rows
+from streamgp_lab.races.benchmark import comparison
+from streamgp_lab.races.contender import Contender
+from streamgp_lab.races.race import OURS, Race, Results
+from streamgp_lab.races.summary import at_end, ratios
+from streamgp_lab.reporting.claims import Claim, faster, no_worse
 
 ONLINE, KALMAN = "GPyTorch, online variational conditioning", "Kalman filter, NumPy"
-SINGLE, KEPT = "streamgp, single updates", "streamgp, points given, hyperparameters kept"
+SINGLE, KEPT = "streamgp, single updates", "streamgp, fixed points and hyperparameters"
 _SETTINGS = {"kernel": "matern32", "budget": 64}
-_POINTS = 128  # where they are given: spread over the stretch that the stream will cover
+_POINTS = 128  # fixed points, spread over the range of the stream
 
 
 def races(share: float) -> list[Race]:
-    problem = of_experiment(EXPERIMENT, share)
-    assert problem.single is not None
-    capacity = len(problem.train[0].y) + len(problem.single.y)
-    entries = [
-        Entry(OURS, "ours", settings={**_SETTINGS, "many": True}, rehearsed=True),
-        Entry(SINGLE, "ours", settings=_SETTINGS, rehearsed=True),
-        Entry(
+    problem = solar.problem(Options(share=share))
+    capacity = rows(problem.channels, *problem.train).size
+    contenders = [
+        Contender(OURS, "ours", settings={**_SETTINGS, "many": True}, rehearsed=True),
+        Contender(SINGLE, "ours", settings=_SETTINGS, rehearsed=True),
+        Contender(
             KEPT, "ours", rehearsed=True,
             settings={
                 "kernel": "matern32", "grid": [*problem.span[0], _POINTS], "many": True,
                 "kept": True,
             },
         ),
-        Entry(KALMAN, "kalman"),
-        Entry("river, Bayesian linear regression", "river_linear"),
-        Entry(
+        Contender(KALMAN, "kalman"),
+        Contender("river, Bayesian linear regression", "river_linear"),
+        Contender(
             "streaming sparse GP (ours), points added", "streaming_sparse",
             settings={"kernel": "matern32", "first": 60, "more": 0.125},
         ),
-        Entry("tinygp, exact, refitted", "tinygp_exact", settings={"capacity": capacity}),
-        Entry("scikit-learn, exact, refitted", "sklearn_exact"),
-        Entry("GPyTorch, exact, conditioned", "gpytorch_exact", "gpytorch"),
-        Entry(ONLINE, "gpytorch_online", "gpytorch"),
+        Contender("tinygp, exact, refitted", "tinygp_exact", settings={"capacity": capacity}),
+        Contender("scikit-learn, exact, refitted", "sklearn_exact"),
+        Contender("GPyTorch, exact, conditioned", "gpytorch_exact", "gpytorch"),
+        Contender(ONLINE, "gpytorch_online", "gpytorch"),
     ]  # fmt: skip
-    return [Race(problem, entries, claims)]
+    return [Race("solar", problem, contenders, claims)]
 
 
 def claims(results: Results) -> list[Claim]:
-    """What single samples are to show."""
+    """What is claimed of single samples."""
 
-    def faster(than: str, which: str) -> float:
+    def ratio(than: str, which: str) -> float:
         return float(np.median(ratios(results[than], results[which], at_end)))
 
     def prequential(name: str) -> float:
         return float(np.median([run.prequential for run in results[name]]))
 
     return [
-        at_least(1000, faster(ONLINE, OURS), f"as {ONLINE}, through `update_many`"),
-        at_least(1000, faster(ONLINE, KEPT), f"as {ONLINE}, hyperparameters kept by both"),
-        at_least(30, faster(ONLINE, SINGLE), f"as {ONLINE}, through single updates"),
-        at_least(1, faster(KALMAN, KEPT), f"as {KALMAN}, hyperparameters kept by both"),
-        no_worse(f"prequential NLPD, to {ONLINE}", prequential(OURS), prequential(ONLINE)),
+        faster(1000, ratio(ONLINE, OURS), f"{ONLINE}, with `update_many`"),
+        faster(1000, ratio(ONLINE, KEPT), f"{ONLINE}, both with fixed hyperparameters"),
+        faster(30, ratio(ONLINE, SINGLE), f"{ONLINE}, with single updates"),
+        faster(1, ratio(KALMAN, KEPT), f"{KALMAN}, both with fixed hyperparameters"),
         no_worse(
-            f"the same, hyperparameters kept, to {ONLINE}", prequential(KEPT), prequential(ONLINE)
+            f"prequential NLPD of {OURS} and {ONLINE}", prequential(OURS), prequential(ONLINE)
+        ),
+        no_worse(
+            f"prequential NLPD of {KEPT} and {ONLINE}", prequential(KEPT), prequential(ONLINE)
         ),
     ]
 
 
-COMPARISON = Comparison(
-    name="samples",
-    about="One-sample updates: sunspots month by month, 319 to warm up and 1,000 one by one.",
-    races=races,
+BENCHMARK = comparison(
+    "samples",
+    "Updates with one sample: sunspots, 319 months in one batch, then 1,000 months one by one.",
+    races,
 )

@@ -1,7 +1,7 @@
-"""One file a contender. Each is run by `bench.worker`, those of peers in environments of their own.
+"""One file per contender. `races.worker` runs each of them, in the environment of its library.
 
-A file has a class `Contender` of keyword settings with two methods: `learn(x, y, channel)` and
-`predict(x, channel)`, which gives mean and variance of what will be observed (of a class, its
-probability). One that learns samples faster in a row also has `stream(x, y, channel)`, which gives
-each sample's log predictive density before it was learned.
+A file has a class `Contender` with keyword settings and two methods: `learn(x, y, channel)`, and
+`predict(x, channel)`, which returns mean and variance of the observations (for classes, the
+probability of class 1). A third method is optional: `stream(x, y, channel)` learns samples one at a
+time and returns the log predictive density of each before learning it.
 """

@@ -1,4 +1,4 @@
-"""GPflow: a sparse variational GP of many rows, by natural gradients and Adam on mini-batches."""
+"""GPflow: a sparse variational GP, trained with natural gradients and Adam on mini-batches."""
 
 import gpflow
 import numpy as np
@@ -6,7 +6,7 @@ import tensorflow as tf
 
 
 class Contender:
-    """Trained until the bound, averaged over an epoch, has stopped rising."""
+    """Training stops when the mean bound over an epoch no longer rises."""
 
     def __init__(self, points=256, rows=512, epochs=200, patience=5, rate=0.01, gamma=0.1):
         self.points, self.rows, self.epochs = points, rows, epochs

@@ -1,4 +1,4 @@
-"""GPflow: a sparse variational GP, trained on everything at every batch or on the newest alone."""
+"""GPflow: a sparse variational GP, trained on all data or on the new batch alone."""
 
 import gpflow
 import numpy as np
@@ -6,10 +6,11 @@ import tensorflow as tf
 
 
 class Contender:
-    """L-BFGS on the bound of the data it may see, all parameters together.
+    """L-BFGS on the bound, with all parameters together.
 
-    With `retrain` it keeps all data and begins anew at every batch. Otherwise it goes on from where
-    it was with the new batch alone; its points are then spread over the `span` of inputs to come.
+    With `retrain` it keeps all data and starts from scratch at every batch. Otherwise it continues
+    from its last parameters with the new batch alone. Its points are then spread over `span`, the
+    range of all inputs.
     """
 
     def __init__(self, span, kind="real", points=30, retrain=True, iterations=1000):

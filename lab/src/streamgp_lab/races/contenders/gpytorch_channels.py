@@ -1,4 +1,4 @@
-"""GPyTorch: a linear model of coregionalisation, trained anew on all that it was ever given."""
+"""GPyTorch: a linear model of coregionalisation, trained from scratch on all data."""
 
 import gpytorch
 import torch
@@ -27,7 +27,7 @@ class Model(gpytorch.models.ApproximateGP):
 
 
 class Contender:
-    """Rows name their channel, so channels need not be aligned; each has a noise of its own."""
+    """Channels may have different inputs, and each has its own noise."""
 
     def __init__(self, channels, latents, points=32, steps=600, rate=0.05, rows=256):
         self.channels, self.latents, self.points = channels, latents, points
@@ -52,7 +52,7 @@ class Contender:
         self.model.eval()
 
     def _bound(self, x, y, channel, count):
-        """The evidence bound an observation, from some of the rows."""
+        """The evidence bound per observation, from some of the rows."""
         f = self.model(x, task_indices=channel)
         variance = torch.exp(self.noise)[channel]
         error = (y - f.mean) ** 2 + f.variance

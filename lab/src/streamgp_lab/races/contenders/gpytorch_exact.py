@@ -25,7 +25,7 @@ class Contender:
         if self.model is None:
             self.model = self._trained(x, y)
         else:
-            self.predict(x.numpy(), None)  # it conditions only on what it has predicted from
+            self.predict(x.numpy(), None)  # GPyTorch needs a prediction before it can condition
             with torch.no_grad():
                 self.model = self.model.get_fantasy_model(x, y)
 

@@ -7,7 +7,7 @@ torch.set_default_dtype(torch.float64)
 
 
 class Model(gpytorch.models.ApproximateGP):
-    """Matérn-3/2, inducing points learned; the mean-zero prior suits centred data."""
+    """A Matérn-3/2 kernel, learned inducing points, and a prior mean of zero for centred data."""
 
     def __init__(self, points):
         distribution = gpytorch.variational.CholeskyVariationalDistribution(len(points))
@@ -24,7 +24,7 @@ class Model(gpytorch.models.ApproximateGP):
 
 
 class Contender:
-    """The first batch trains it; whatever comes after is conditioned on."""
+    """Trained on the first batch and conditioned on all later data."""
 
     def __init__(self, points=64, steps=600, rate=0.03):
         self.points, self.steps, self.rate, self.model = points, steps, rate, None

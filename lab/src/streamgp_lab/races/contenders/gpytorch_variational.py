@@ -1,4 +1,4 @@
-"""GPyTorch: a variational GP that is trained on with the newest batch alone."""
+"""GPyTorch: a variational GP whose training continues with the new batch alone."""
 
 import gpytorch
 import torch
@@ -28,7 +28,7 @@ class Model(gpytorch.models.ApproximateGP):
 
 
 class Contender:
-    """`span` is the range that inputs will have: its points must be somewhere from the start."""
+    """`span` is the range of all inputs, where the initial inducing points are placed."""
 
     def __init__(self, span, kind="real", points=30, steps=300, rate=0.03):
         generator = torch.Generator().manual_seed(0)

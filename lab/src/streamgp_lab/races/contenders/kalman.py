@@ -1,6 +1,6 @@
-"""A Kalman filter in NumPy: a Matérn-3/2 GP in time as a state-space model, forward only.
+"""A Kalman filter in NumPy: a Matérn-3/2 GP over time as a state-space model, without smoothing.
 
-Its hyperparameters come from an exact fit of the first batch.
+Its hyperparameters come from an exact GP of the first batch.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ class Contender:
         self.mean, self.covariance, self.at = np.zeros(2), self.stationary, x[0, 0]
 
     def _step(self, at, value):
-        """Move on to an input, score its value, learn it."""
+        """Move to an input, score its observation, and learn it."""
         rate, step = self.rate, at - self.at
         decay = np.exp(-rate * step)
         a = decay * np.array([[1 + rate * step, step], [-(rate**2) * step, 1 - rate * step]])
@@ -45,4 +45,4 @@ class Contender:
         return -0.5 * (np.log(2 * np.pi * total) + error**2 / total)
 
     def predict(self, x, channel):
-        return np.full(len(x), np.nan), np.full(len(x), np.nan)  # it cannot look back
+        return np.full(len(x), np.nan), np.full(len(x), np.nan)  # it cannot predict the past

@@ -9,10 +9,10 @@ LIKELIHOODS = {"real": sgp.Gaussian, "binary": sgp.Bernoulli}
 
 
 class Contender:
-    """A `ContinualGP`; with `many`, single samples go through `update_many`.
+    """A `ContinualGP`. With `many`, single samples go through `update_many`.
 
-    `grid`, (low, high, count), is for inducing points that stay where they are; without `every`
-    nothing is learned but the functions, and with `kept` nothing else from single samples.
+    `grid` is (low, high, count) of fixed inducing points. If `every` is zero, hyperparameters are
+    not learned. With `kept`, they are not learned from single samples.
     """
 
     def __init__(

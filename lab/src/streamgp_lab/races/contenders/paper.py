@@ -1,12 +1,12 @@
-"""Our implementation of the paper's algorithm, to the letter."""
+"""Our implementation of the algorithm of the paper, exactly as published."""
 
 import streamgp as sgp
-from streamgp_lab.baselines.core import Specification
+from streamgp.model.specification import Specification
 from streamgp_lab.baselines.paper import Paper
 
 
 class Contender:
-    """`first` inducing points (in each input) at the first update, `more` at each that follows.
+    """`first` inducing points per input at the first update, and `more` at each later one.
 
     As in the paper, Gaussian noise is given.
     """
@@ -17,7 +17,7 @@ class Contender:
         likelihood = sgp.Gaussian(sgp.fixed(noise)) if kind == "real" else sgp.Bernoulli()
         kernel = sgp.RBF(lengthscale=lengthscale)
         self.model = Paper(
-            Specification({"y": likelihood}, [kernel], 0),
+            Specification({"y": likelihood}, [kernel]),
             points=lambda t: first + more * (t - 1), rounds=rounds, iterations=iterations,
         )  # fmt: skip
 

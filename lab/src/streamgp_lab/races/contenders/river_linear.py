@@ -1,4 +1,4 @@
-"""river: Bayesian linear regression, the floor: one line through time."""
+"""river: Bayesian linear regression over time, as the simplest method."""
 
 import numpy as np
 from river.linear_model import BayesianLinearRegression

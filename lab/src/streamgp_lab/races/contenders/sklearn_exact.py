@@ -1,4 +1,4 @@
-"""scikit-learn: an exact GP refitted at every sample, its kernel from the first batch."""
+"""scikit-learn: an exact GP, fitted again at every sample, with the kernel of the first batch."""
 
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor

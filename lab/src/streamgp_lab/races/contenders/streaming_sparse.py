@@ -10,7 +10,7 @@ LIKELIHOODS = {"real": sgp.Gaussian, "binary": sgp.Bernoulli}
 
 
 class Contender:
-    """`first` inducing points at the first update, `more` at each that follows."""
+    """`first` inducing points at the first update, and `more` at each later one."""
 
     def __init__(self, kind="real", kernel="rbf", first=30, more=0.0):
         self.model = StreamingSparse(

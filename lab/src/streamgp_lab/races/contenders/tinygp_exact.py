@@ -1,6 +1,6 @@
-"""tinygp: an exact GP refitted to all data at every sample, its kernel from the first batch.
+"""tinygp: an exact GP, fitted again at every sample, with the kernel of the first batch.
 
-Data are padded to a fixed size (with rows of endless noise), or every sample would compile anew.
+Data are padded to a fixed size with rows of huge noise. Otherwise every sample would compile.
 """
 
 import jax
@@ -11,18 +11,18 @@ from tinygp import GaussianProcess, kernels
 
 jax.config.update("jax_enable_x64", True)
 
-_ENDLESS = 1e12
+_HUGE = 1e12
 
 
 def _process(theta, x, known):
     variance, lengthscale, noise = jnp.exp(theta)
     kernel = variance * kernels.Matern32(lengthscale)
-    return GaussianProcess(kernel, x, diag=jnp.where(known, noise, _ENDLESS))
+    return GaussianProcess(kernel, x, diag=jnp.where(known, noise, _HUGE))
 
 
 @jax.jit
 def _loss(theta, x, y, known):
-    padding = -0.5 * jnp.sum(jnp.where(known, 0.0, jnp.log(2 * jnp.pi * _ENDLESS)))
+    padding = -0.5 * jnp.sum(jnp.where(known, 0.0, jnp.log(2 * jnp.pi * _HUGE)))
     return padding - _process(theta, x, known).log_probability(y)
 
 
@@ -45,7 +45,7 @@ class Contender:
             start = np.log([np.var(y), 0.1 * np.ptp(x), 0.1 * np.var(y)])
             value = jax.value_and_grad(_loss)
             self.theta = minimize(lambda t: value(t, *self._data()), start, jac=True).x
-        # An exact GP is its data: what a refit costs is paid when it is next asked.
+        # The cost of a refit is paid at the next prediction, so predict once.
         jax.block_until_ready(_predicted(self.theta, *self._data(), x[:1, 0]))
 
     def _data(self):
