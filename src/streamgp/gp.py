@@ -379,7 +379,7 @@ class ContinualGP:
             report = dataclasses.replace(report, dropped=intake.dropped)
         if report.budget_spent and not self._warned:
             self._warned = True
-            warnings.warn(_TIGHT, BudgetWarning, stacklevel=3)
+            warnings.warn(_TIGHT, BudgetWarning, stacklevel=4)
         _log.info("%s", report)
         return report
 

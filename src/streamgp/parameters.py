@@ -8,6 +8,7 @@ vector.
 """
 
 import dataclasses
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeAlias
@@ -180,9 +181,16 @@ def replaced(instance: Any, **changes: Any) -> Any:
     return copy
 
 
+@functools.cache
+def field_names(cls: type) -> tuple[str, ...]:
+    """The names of a dataclass's fields. `dataclasses.fields` itself is slow."""
+    return tuple(field.name for field in dataclasses.fields(cls))
+
+
 def fields_of(module: Module) -> Iterator[tuple[str, Any]]:
-    for field in dataclasses.fields(module):  # type: ignore[arg-type]
-        yield field.name, getattr(module, field.name)
+    """The name and the value of each field."""
+    for name in field_names(type(module)):
+        yield name, getattr(module, name)
 
 
 def unwrap(tree: Any) -> Any:
@@ -209,8 +217,8 @@ def nodes_of(tree: Any) -> Iterator[Node]:
         for part in tree:
             yield from nodes_of(part)
     elif isinstance(tree, Module):
-        for _, value in fields_of(tree):
-            yield from nodes_of(value)
+        for name in field_names(type(tree)):
+            yield from nodes_of(getattr(tree, name))
 
 
 def free_vector(tree: Any) -> np.ndarray:

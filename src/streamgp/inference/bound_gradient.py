@@ -10,6 +10,7 @@ the bound by it; the code calls it `by_name`.
 """
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,19 +103,24 @@ def block_adjoint(setting: Setting, fit: Fit, by_rows: ByRows, block: int) -> By
 
 
 def carried_adjoint(
-    site: Site, maps: Factors, by_blocks: list[ByBlock]
+    site: Site, maps: Factors | None, by_blocks: list[ByBlock], sizes: Sequence[int]
 ) -> list[Float[np.ndarray, "M M"]]:
-    """Derivatives by C of each latent function, where carried = (Cᵀλ₀, CᵀΛ₀C)."""
-    blocks = as_blocks(maps, len(site.linear))
+    """Derivatives by C of each latent function, where carried = (Cᵀλ₀, CᵀΛ₀C).
+
+    `maps` is None where C is the identity; `sizes` are the numbers of inducing points.
+    """
+    seen = [by.precision for by in by_blocks]
+    if maps is not None:
+        seen = [c @ by for c, by in zip(as_blocks(maps, len(site.linear)), seen, strict=True)]
     found = [
-        2 * (precision @ (c @ by.precision)) + np.outer(linear, by.linear)
-        for precision, linear, c, by in zip(
-            site.precision, site.linear, blocks, by_blocks, strict=True
+        2 * (precision @ by_precision) + np.outer(linear, by.linear)
+        for precision, linear, by_precision, by in zip(
+            site.precision, site.linear, seen, by_blocks, strict=True
         )
     ]
-    if len(found) == len(maps):
+    if len(found) == len(sizes):
         return found
-    ends = np.cumsum([0, *map(len, maps)])
+    ends = np.cumsum([0, *sizes])
     return [found[0][a:b, a:b] for a, b in itertools.pairwise(ends)]
 
 

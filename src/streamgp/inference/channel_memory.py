@@ -12,7 +12,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Group
 from streamgp.inference import memory
 from streamgp.inference.e_step import Setting
-from streamgp.inference.memory import Memory
+from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.posterior import Marginals, Posterior
 from streamgp.inference.sites import RowSites, times
 from streamgp.model.mixing import Projection
@@ -105,7 +105,7 @@ def _of_likelihood(
     """The expansion in the likelihood's own parameters."""
     wrapped = channel.likelihood
 
-    def gradient(theta: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
+    def gradient(theta: Vector) -> Vector:
         there = with_free(wrapped, theta)
         by = unwrap(there).expected_parameter_gradient(group.y, mean, covariance)
         return free_gradient(there, by)

@@ -5,11 +5,10 @@ through A·(L⁻¹L_learned).
 """
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.inference.bound_gradient import by_kernels, expected_adjoint, kernel_gradient
 from streamgp.inference.e_step import Setting
-from streamgp.inference.memory import Memory, expand, with_right_sign
+from streamgp.inference.memory import Memory, Vector, expand, with_right_sign
 from streamgp.inference.posterior import Posterior, add
 from streamgp.inference.prior import Prior
 from streamgp.inference.sites import inner, times
@@ -24,7 +23,7 @@ def expand_kernels(
 ) -> Memory:
     """The expansion of a batch's expected log-density in the kernels' parameters."""
 
-    def gradient(theta: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
+    def gradient(theta: Vector) -> Vector:
         kernels = with_free(wrapped.kernels, theta)
         return _gradient(kernels, setting, prior, mixed, posterior)
 
@@ -34,7 +33,7 @@ def expand_kernels(
 
 def _gradient(
     wrapped_kernels: tuple, setting: Setting, prior: Prior, mixed: Mixed, posterior: Posterior
-) -> Float[np.ndarray, " T"]:
+) -> Vector:
     """The derivative of Σ E_q[log p(y|f)] by the kernels' free parameters, q(u) fixed."""
     model, batch = replaced(setting.model, kernels=unwrap(wrapped_kernels)), setting.batch
     other = Prior.of(model, prior.points)

@@ -15,7 +15,6 @@ from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory
 from streamgp.inference.carry import Carry, Projection
 from streamgp.inference.channel_memory import expand_at
-from streamgp.inference.noise import is_exact
 from streamgp.inference.posterior import Marginals, marginals
 from streamgp.inference.prior import Points, Prior
 from streamgp.inference.refinement import refine_points
@@ -104,13 +103,16 @@ class Learner:
             What is known after, and what happened.
         """
         batch = state.model.batch(rows)
-        before = self._scores(state, batch)
         episode = Episode(state, batch, self._options)
-        learned = episode.learn(start or state.model, self.learning if learn else None)
+        here = episode.trial(state.model)
+        before = scores(
+            state.plain, batch, marginals(batch, state.posterior, here.setting.features)
+        )
+        begin = here if start is None or start is state.model else episode.trial(start)
+        learned = episode.learn(begin, self.learning if learn else None)
         trial, fit, remembered = learned.trial, learned.fit, state.memory
         if self.learning is not None:
-            remembered = remembered.recentred(trial.wrapped, state.model)
-            remembered += episode.remember(learned, kernels=learn)
+            remembered = episode.remembered(learned, kernels=learn)
         model = trial.setting.model
         said = episode.of_noise(model) - episode.of_noise(state.plain)
         count, energy = counted(state, model, batch, trial.setting.features)
@@ -134,7 +136,7 @@ class Learner:
             state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance,
         )  # fmt: skip
         remembered = state.memory
-        if self.learning is not None and not is_exact(state.model):
+        if self.learning is not None and not state.noise_is_exact:
             remembered = remembered + memory.joined(
                 memory.blank(state.model.kernels),
                 expand_at(state.model, done.setting, done.rows, done.after, done.latents),

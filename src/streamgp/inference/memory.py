@@ -23,7 +23,9 @@ from streamgp.registry import storable
 
 _DIFFERENCE = 1e-4  # in log units
 
-Gradient = Callable[[Float[np.ndarray, " T"]], Float[np.ndarray, " T"]]
+# Names for annotations inside functions, where making one anew each time would cost.
+Vector = Float[np.ndarray, " T"]
+Gradient = Callable[[Vector], Vector]
 
 
 @storable
@@ -44,6 +46,8 @@ class Memory:
 
     def recentred(self, model: MultiTaskGP, anchor: MultiTaskGP) -> "Memory":
         """The same expansion around other hyperparameters."""
+        if model is anchor:
+            return self
         step = free_vector(model) - free_vector(anchor)
         return Memory(self.slope(step), self.precision)
 

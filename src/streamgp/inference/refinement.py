@@ -18,6 +18,7 @@ from streamgp.inference.bound_gradient import (
 from streamgp.inference.bounds import site_bound
 from streamgp.inference.e_step import Fit, exact_sites
 from streamgp.inference.m_step import maximise
+from streamgp.inference.memory import Vector
 from streamgp.inference.posterior import condition, marginals
 from streamgp.inference.prior import Points
 from streamgp.inference.sites import RowSites, aggregate
@@ -52,7 +53,7 @@ def refine_points(
     shapes = [z[part].shape for z, part in zip(state.points, fresh, strict=True)]
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
 
-    def moved(shift: Float[np.ndarray, " T"]) -> Points:
+    def moved(shift: Vector) -> Points:
         points = []
         pieces = np.split(shift, ends[:-1])
         for z, part, shape, piece in zip(state.points, fresh, shapes, pieces, strict=True):
@@ -61,17 +62,18 @@ def refine_points(
             points.append(z)
         return tuple(points)
 
-    def trial(shift: Float[np.ndarray, " T"]) -> Trial:
+    def trial(shift: Vector) -> Trial:
         there = state.replace(points=moved(shift))
         return Episode(there, batch, options).trial(
             start if start is not state.model else there.model
         )
 
     still = np.zeros(ends[-1])
-    rows = Episode(state, batch, options).learn(start, None).fit.rows
+    episode = Episode(state, batch, options)
+    rows = episode.learn(episode.trial(start), None).fit.rows
     size = max(batch.size, 1)
 
-    def objective(shift: Float[np.ndarray, " T"]) -> tuple[float, Float[np.ndarray, " T"]]:
+    def objective(shift: Vector) -> tuple[float, Vector]:
         value, by_points = _bound(trial(shift), rows)
         parts = [np.ravel(by[part] * unit) for by, part in zip(by_points, fresh, strict=True)]
         return value / size, np.concatenate(parts) / size

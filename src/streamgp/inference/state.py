@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.inference import noise
 from streamgp.inference.memory import Memory
 from streamgp.inference.posterior import Posterior, condition
 from streamgp.inference.prior import Points, Prior
@@ -53,6 +54,11 @@ class State:
     def posterior(self) -> Posterior:
         """q(v)."""
         return condition(self.site)
+
+    @functools.cached_property
+    def noise_is_exact(self) -> bool:
+        """Whether the noise is all that can be learned of the only channel, exactly (`noise`)."""
+        return noise.is_exact(self.model)
 
     def replace(self, **changes: Any) -> "State":
         """A copy with some fields changed, by name."""

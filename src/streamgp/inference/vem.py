@@ -4,7 +4,6 @@ Alternates E and M steps on the continual bound, and says what is to be remember
 """
 
 import dataclasses
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +33,7 @@ from streamgp.inference.e_step import (
 )
 from streamgp.inference.kernel_memory import expand_kernels
 from streamgp.inference.m_step import FLAT, maximise
-from streamgp.inference.memory import Memory
+from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.posterior import condition, marginals
 from streamgp.inference.prior import Factors, Prior
 from streamgp.inference.sites import RowSites, aggregate
@@ -91,7 +90,7 @@ class Trial(NamedTuple):
     cross: tuple[Float[np.ndarray, "_ N"], ...]
     projection: Projection
     mixed: Mixed
-    maps: Factors  # C: v under the state's prior is C·v under this one
+    maps: Factors | None  # C: v under the state's prior is C·v under this one; None for identity
     strength: float  # of the carried site, where noise scales it
 
 
@@ -121,39 +120,34 @@ class Episode:
         cross = prior.cross(batch.x)
         projection = prior.project(batch.x, cross)
         mixed = Mixed.of(model, batch, factorised=factorised)
-        maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
-        carried = state.site if same else through(state.site, maps)
-        strength = 1.0
-        if self._noise_is_exact and not same:
-            strength = noise.strength(state.plain, model)
-            carried = carried.scaled(strength)
+        maps, carried, strength = None, state.site, 1.0
+        if not same:
+            maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
+            carried = through(state.site, maps)
+            if state.noise_is_exact:
+                strength = noise.strength(state.plain, model)
+                carried = carried.scaled(strength)
         setting = Setting(model, batch, mixed.features(projection), carried)
         return Trial(wrapped, setting, prior, cross, projection, mixed, maps, strength)
 
-    @functools.cached_property
-    def _noise_is_exact(self) -> bool:
-        return noise.is_exact(self.state.model)
-
     def of_noise(self, plain: MultiTaskGP) -> float:
         """What the past says of a lone channel's noise, beside its site."""
-        if not self._noise_is_exact:
+        if not self.state.noise_is_exact:
             return 0.0
         return noise.past(plain, self.state.count, self.state.energy)
 
-    def learn(self, start: MultiTaskGP, rule: VEM | None) -> Learned:
-        """Alternate E and M steps, ending with an E step.
+    def learn(self, trial: Trial, rule: VEM | None) -> Learned:
+        """Alternate E and M steps from a trial on, ending with an E step.
 
         A collapsed bound needs no E step: its sites are exact.
         """
-        trial = self.trial(start)
         rows = first_sites(trial.setting)
         if trial.setting.model.conjugate and not self.options.factorised:
             evaluations = 0
             if rule is not None:
                 trial, evaluations = self._m(trial, rows, rule)
-            return Learned(
-                trial, fit_rows(trial.setting, exact_sites(trial.setting, rows)), 0, evaluations
-            )
+                rows = exact_sites(trial.setting, rows)
+            return Learned(trial, fit_rows(trial.setting, rows), 0, evaluations)
         tolerance = self.options.e_tolerance
         e_rounds = m_evaluations = 0
         if rule is not None:
@@ -173,7 +167,7 @@ class Episode:
     def _m(self, trial: Trial, rows: RowSites, rule: VEM) -> tuple[Trial, int]:
         latest = [trial]
 
-        def objective(theta: Float[np.ndarray, " T"]) -> tuple[float, Float[np.ndarray, " T"]]:
+        def objective(theta: Vector) -> tuple[float, Vector]:
             if not np.array_equal(theta, free_vector(latest[0].wrapped)):
                 latest[0] = self.trial(with_free(trial.wrapped, theta))
             return self.objective(latest[0], rows)
@@ -246,7 +240,9 @@ class Episode:
         )
         by_chols = None
         if state.count:
-            by_maps = carried_adjoint(state.site.scaled(trial.strength), trial.maps, blocks)
+            by_maps = carried_adjoint(
+                state.site.scaled(trial.strength), trial.maps, blocks, trial.prior.sizes
+            )
             by_chols = [
                 solve_lower(chol, by, transpose=True)
                 for chol, by in zip(state.prior.chols, by_maps, strict=True)
@@ -255,7 +251,7 @@ class Episode:
             trial.prior, self.batch.x, trial.cross, trial.projection, by_projection, by_chols
         )
         channels = self._by_channels(trial, fit, by_rows, blocks, by_loadings)
-        if self._noise_is_exact:
+        if self.state.noise_is_exact:
             channels[0]["likelihood"]["noise"] += self._by_noise(trial, blocks)
         return {"kernels": by_kernels(model, by_latents), "channels": tuple(channels)}
 
@@ -299,18 +295,27 @@ class Episode:
             trial.setting.model, self.state.count, self.state.energy
         )
 
-    def remember(self, learned: Learned, *, kernels: bool) -> Memory:
-        """How the batch's expected log-density depends on the hyperparameters, q(u) fixed.
+    def remembered(self, learned: Learned, *, kernels: bool) -> Memory:
+        """The state's memory with the batch's: how its expected log-density depends on θ.
 
-        Of the `kernels` it is worth its cost only when a whole batch is learned from.
+        q(u) is held fixed. Of the `kernels` it is worth its cost only when a whole batch is
+        learned from.
         """
+        trial = learned.trial
+        past = self.state.memory.recentred(trial.wrapped, self.state.model)
+        if self.state.noise_is_exact and not kernels:
+            return past
+        return past + self._said(learned, kernels=kernels)
+
+    def _said(self, learned: Learned, *, kernels: bool) -> Memory:
+        """What the batch says of the hyperparameters, beside its site."""
         trial, fit = learned.trial, learned.fit
         of_kernels = memory.blank(trial.wrapped.kernels)
         if kernels:
             of_kernels = expand_kernels(
                 trial.wrapped, trial.setting, trial.prior, trial.mixed, fit.posterior
             )
-        if self._noise_is_exact:
+        if self.state.noise_is_exact:
             return memory.joined(of_kernels, memory.blank(trial.wrapped.channels))
         of_channels = expand_channels(
             trial.wrapped, trial.setting, trial.projection, fit.rows, fit.marginals, fit.posterior
@@ -323,6 +328,6 @@ def counted(
 ) -> tuple[float, float]:
     """The state's count and energy with the batch's added; `model` is plain."""
     count = state.count + batch.size
-    if not noise.is_exact(state.model):
+    if not state.noise_is_exact:
         return count, state.energy
     return count, state.energy + noise.energy(model, batch, features)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.axes import input_names
 from streamgp.data.batch import Rows
 from streamgp.errors import NumericalError
 from streamgp.inducing.placement import Placer
@@ -67,8 +66,8 @@ class Updater:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
         before = self._faded(self._ready(progress, rows), progress, rows)
-        columns = input_names(progress.schema.axes)
-        start = lifecycle.restarted(self.specification, before, rows, columns)
+        axes = progress.schema.axes
+        start = lifecycle.restarted(self.specification, before, rows, axes)
 
         def surprise() -> float:
             _, scores = watched(progress, rows, self._scores(before, rows))
@@ -106,8 +105,8 @@ class Updater:
             if not progress.seen[name] and np.any(rows.channel == index)
         }
         if state is None:
-            columns = input_names(progress.schema.axes)
-            state = lifecycle.begin(asked, self.learner, rows.x, first, columns)
+            axes = progress.schema.axes
+            state = lifecycle.begin(asked, self.learner, rows.x, first, axes)
         return lifecycle.introduce(asked, state, first) if first else state
 
     def _faded(self, state: State, progress: Progress, rows: Rows) -> State:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inference import memory, noise
 from streamgp.inference.learner import Learner
@@ -15,16 +16,18 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification, no_observations
 from streamgp.parameters import free_size, replaced
 
+_MANY = 8  # so many distinct points are never at one place
+
 
 def begin(
     specification: Specification,
     learner: Learner,
     x: Float[np.ndarray, "N P"],
     first: Mapping[str, np.ndarray],
-    columns: Sequence[str] = (),
+    axes: Sequence[Axis] = (),
 ) -> State:
     """The state before any data, on the scale of the first batch."""
-    model = specification.model(x, next(iter(first.values())), columns)
+    model = specification.model(x, next(iter(first.values())), input_names(axes))
     no_points = tuple(np.zeros((0, x.shape[1])) for _ in range(sum(specification.draws)))
     return learner.init(model, no_points)
 
@@ -39,25 +42,27 @@ def introduce(specification: Specification, state: State, first: Mapping[str, np
 
 
 def restarted(
-    specification: Specification, state: State, rows: Rows, columns: Sequence[str] = ()
+    specification: Specification, state: State, rows: Rows, axes: Sequence[Axis] = ()
 ) -> MultiTaskGP | None:
     """The model with kernels started anew, while all inputs so far were at one place.
 
     Once inputs have a spread there is nothing to start anew, and the answer is None.
     """
+    if max(map(len, state.points)) > _MANY:
+        return None
     known = np.concatenate([rows.x[:0], *state.points])
     if not len(known) or spread_of(known).any():
         return None
     first = specification.names[int(rows.channel[0])]
     y = rows.of(int(rows.channel[0]), specification.channels[first].observation_dim)
-    kernels = specification.kernels(np.concatenate([known, rows.x]), y, columns)
+    kernels = specification.kernels(np.concatenate([known, rows.x]), y, input_names(axes))
     return replaced(state.model, kernels=kernels)
 
 
 def add_channel(specification: Specification, state: State) -> State:
     """The state with a channel for the last name of the specification, which has no memory yet."""
     remembered = state.memory
-    if noise.is_exact(state.model):  # so far known exactly, beside the site
+    if state.noise_is_exact:  # so far known exactly, beside the site
         own = noise.expanded(state.plain, state.site, state.count, state.energy)
         remembered += memory.joined(memory.blank(state.model.kernels), own)
     name, likelihood = list(specification.channels.items())[-1]
