@@ -155,7 +155,8 @@ class Updater:
             start = after.model
             if not (learn and self.placer.strategy.follows_kernels):
                 break
-        assert points is not None and scores is not None
+        assert points is not None
+        assert scores is not None
         work = work._replace(budget_spent=self.placer.exceeds_budget(points))
         return self.placer.pruned(before, after, batch), scores, work
 
