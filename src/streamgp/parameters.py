@@ -8,7 +8,6 @@ vector.
 """
 
 import dataclasses
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeAlias
@@ -181,15 +180,19 @@ def replaced(instance: Any, **changes: Any) -> Any:
     return copy
 
 
-@functools.cache
+_names: dict[type, tuple[str, ...]] = {}  # of the fields, since `dataclasses.fields` is slow
+
+
 def field_names(cls: type) -> tuple[str, ...]:
-    """The names of a dataclass's fields. `dataclasses.fields` itself is slow."""
-    return tuple(field.name for field in dataclasses.fields(cls))
+    """The names of a dataclass's fields."""
+    if cls not in _names:
+        _names[cls] = tuple(field.name for field in dataclasses.fields(cls))
+    return _names[cls]
 
 
 def fields_of(module: Module) -> Iterator[tuple[str, Any]]:
     """The name and the value of each field."""
-    for name in field_names(type(module)):
+    for name in field_names(module.__class__):
         yield name, getattr(module, name)
 
 
@@ -217,7 +220,7 @@ def nodes_of(tree: Any) -> Iterator[Node]:
         for part in tree:
             yield from nodes_of(part)
     elif isinstance(tree, Module):
-        for name in field_names(type(tree)):
+        for name in field_names(tree.__class__):
             yield from nodes_of(getattr(tree, name))
 
 

@@ -14,6 +14,8 @@ C = TypeVar("C", bound=type)
 
 _RESERVED = ("streamgp.", "tinygp.", "paramax.")
 
+_TINYGP = ("tinygp.", "streamgp.Tinygp")  # what the adapter of tinygp's kernels registers
+
 _things: dict[str, Any] = {}
 _names: dict[int, str] = {}
 _ours: set[type] = set()
@@ -114,12 +116,14 @@ def named(name: str) -> Any:
         FileError: If nothing is registered under that name.
     """
     if name not in _things:
-        raise FileError(
-            problem(
-                f"{name!r} among the names that are known here",
-                "none such",
-                "Import the module that defines it, and `streamgp.register` it, before loading.",
+        remedy = "Import the module that defines it, and `streamgp.register` it, before loading."
+        if str(name).startswith(_TINYGP):
+            remedy = (
+                "It is a kernel of tinygp: `import streamgp.kernels.tinygp_adapter` before "
+                "loading. That needs tinygp, as in `pip install streamgp[jax]`."
             )
+        raise FileError(
+            problem(f"{name!r} among the names that are known here", "none such", remedy)
         )
     return _things[name]
 
@@ -127,3 +131,8 @@ def named(name: str) -> Any:
 def is_ours(cls: type) -> bool:
     """Whether a class is one of the library's own."""
     return cls in _ours
+
+
+def is_of_tinygp(cls: type) -> bool:
+    """Whether a class is one of tinygp's, which are registered when its adapter is imported."""
+    return cls.__module__.split(".")[0] == "tinygp"

@@ -1,24 +1,16 @@
 """Small models with known hyperparameters, for the functional core."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from streamgp.inference.conditioning import Inducing
-from streamgp.inference.learner import Learner
+from streamgp.data.batch import Rows
 from streamgp.kernels import RBF
 from streamgp.likelihoods import Gaussian
-from streamgp.model.multitask import Channel, Generative
+from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.parameters import Positive, Real, fixed
 
 
-def as_arrays(tree):
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, float), tree)
-
-
 def channel(likelihood, weights, offset=0.0, scale=1.0, trainable=False):
-    weights = np.atleast_2d(weights)
+    weights = np.atleast_2d(np.asarray(weights, float))
     latents = len(weights)
     wrap = Real if trainable else fixed
     return Channel(
@@ -33,9 +25,12 @@ def model(channels, lengthscales=(1.0,), variances=None, width=1, trainable=Fals
         RBF(wrap(lengthscale), wrap(variance))
         for lengthscale, variance in zip(lengthscales, variances, strict=True)
     )
-    return as_arrays(
-        Generative(kernels, tuple(channels), fixed(np.zeros(width)), (1,) * len(kernels))
-    )
+    return of_kernels(kernels, channels, width)
+
+
+def of_kernels(kernels, channels, width=1, draws=None):
+    draws = (1,) * len(kernels) if draws is None else draws
+    return MultiTaskGP(tuple(kernels), tuple(channels), fixed(np.zeros(width)), draws)
 
 
 def gaussian(noise, trainable=False):
@@ -46,23 +41,29 @@ def one_gaussian(lengthscale=1.0, variance=1.0, noise=0.3, width=1):
     return model([channel(gaussian(noise), [[1.0]])], [lengthscale], [variance], width)
 
 
-def inducing(*sets, slots=None):
-    """Inducing points, one set a latent (1-D arrays are one column), padded to `slots`."""
-    columns = [np.asarray(s, float).reshape(len(s), -1) for s in sets]
-    slots = max(map(len, columns)) if slots is None else slots
-    points = np.stack([np.pad(c, [(0, slots - len(c)), (0, 0)]) for c in columns])
-    mask = np.stack([np.arange(slots) < len(c) for c in columns])
-    return Inducing(jnp.asarray(points), jnp.asarray(mask))
+def points(*sets):
+    """Inducing points, one set per latent function; 1-D arrays are one column."""
+    return tuple(np.asarray(s, float).reshape(len(s), -1) for s in sets)
 
 
-step = eqx.filter_jit(Learner.step)
-move = eqx.filter_jit(Learner.move)
+def rows(*parts):
+    """Rows from (channel, inputs, observations), one part after the other."""
+    x, y, channels = [], [], []
+    for index, inputs, observations in parts:
+        x.append(np.asarray(inputs, float).reshape(len(inputs), -1))
+        y.append(np.asarray(observations, float).reshape(len(inputs), -1))
+        channels.append(np.full(len(inputs), index))
+    wide = max(part.shape[1] for part in y)
+    padded = [np.pad(p, [(0, 0), (0, wide - p.shape[1])], constant_values=np.nan) for p in y]
+    return Rows(np.concatenate(x), np.concatenate(padded), np.concatenate(channels))
 
 
-def predict(learner, state, x, channel=0):
-    """Mean (N, J) and covariance (N, J, J) of the latent parameters."""
-    x = jnp.asarray(x)
-    return _predict(learner, state, x, jnp.full(len(x), channel))
-
-
-_predict = eqx.filter_jit(Learner.predict)
+def slopes(function, point, step=1e-5):
+    """The gradient by central differences of fourth order."""
+    found = []
+    for e in step * np.eye(len(point)):
+        near, far = (
+            function(point + k * e) - function(point - k * e) for k in (1, 2)
+        )
+        found.append((8 * near - far) / (12 * step))
+    return np.stack(found) if found else np.zeros(0)

@@ -1,9 +1,10 @@
 """Dense, slow, explicit formulas in NumPy: what the library's algebra is checked against.
 
-Nothing here is whitened, padded, blocked or shared with the library; inverses are inverses.
+Nothing here is whitened, blocked or shared with the library; inverses are inverses.
 """
 
 import numpy as np
+from scipy.linalg import block_diag
 
 NUGGET = 1e-10  # an inducing value's own share of variance, part of the model's definition
 
@@ -55,9 +56,52 @@ def kl(mean_q, cov_q, mean_p, cov_p):
 
 
 def block_diagonal(blocks):
-    """A stack of square matrices along the diagonal of one."""
-    count, size, _ = blocks.shape
-    whole = np.zeros((count * size, count * size))
-    for i, block in enumerate(blocks):
-        whole[i * size : (i + 1) * size, i * size : (i + 1) * size] = block
-    return whole
+    """Square matrices along the diagonal of one."""
+    return block_diag(*blocks)
+
+
+def with_nugget(k):
+    return k + NUGGET * np.diag(np.diag(k))
+
+
+def design(k_zz, k_zx, k_xx_diagonal):
+    """A and slack of f = A·v + rest, v the inducing values whitened by the Cholesky factor."""
+    a = np.linalg.solve(np.linalg.cholesky(k_zz), k_zx).T
+    return a, k_xx_diagonal - np.sum(a**2, axis=1)
+
+
+def expected(log_density, mean, variance, nodes=60):
+    """E[log_density(f)], f normal, by Gauss-Hermite quadrature."""
+    x, w = np.polynomial.hermite_e.hermegauss(nodes)
+    f = mean[:, None] + np.sqrt(variance)[:, None] * x
+    return log_density(f) @ (w / w.sum())
+
+
+# -- kernels: one pair of inputs at a time ---------------------------------------------------------
+
+
+def _pairs(a, b, function):
+    return np.array([[function(x, z) for z in b] for x in a]).reshape(len(a), len(b))
+
+
+def kernel(kind, a, b, lengthscale, variance, extra=None):
+    """The textbook formula of a kernel; `extra` is what it has beside lengthscale and variance."""
+
+    def value(x, z):
+        r = np.linalg.norm((x - z) / lengthscale)
+        if kind == "RBF":
+            return np.exp(-0.5 * r**2)
+        if kind == "Matern12":
+            return np.exp(-r)
+        if kind == "Matern32":
+            return (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r)
+        if kind == "Matern52":
+            return (1 + np.sqrt(5) * r + 5 * r**2 / 3) * np.exp(-np.sqrt(5) * r)
+        if kind == "RationalQuadratic":
+            return (1 + r**2 / (2 * extra)) ** -extra
+        if kind == "Periodic":
+            return np.exp(-2 * np.sum((np.sin(np.pi * (x - z) / extra) / lengthscale) ** 2))
+        assert kind == "Linear"
+        return np.sum((x / lengthscale) * (z / lengthscale))
+
+    return variance * _pairs(a, b, value)

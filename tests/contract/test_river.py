@@ -32,5 +32,5 @@ def cases():
 
 @pytest.mark.parametrize(("model", "check"), list(cases()))
 def test_rivers_own_checks(model, check, unchecked, monkeypatch):
-    monkeypatch.setattr(stream, "_ENOUGH", 8)  # one padded size fewer to compile
+    monkeypatch.setattr(stream, "_ENOUGH", 8)  # so that most rows come after the start
     check(model.clone())

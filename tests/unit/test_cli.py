@@ -1,14 +1,12 @@
 """The command line: files in, files out, and runs that are stopped and continued."""
 
 import io
-import os
 import signal
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -164,13 +162,7 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(folder, owner, name, place
         "--model",
         str(folder / "part.sgp"),
     ]
-    environment = {
-        **os.environ,
-        "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir),
-    }
-    killed = subprocess.run(
-        [sys.executable, "-c", program, "run", *where, *arguments], env=environment, check=False
-    )
+    killed = subprocess.run([sys.executable, "-c", program, "run", *where, *arguments], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert Bookkeeping.of(sgp.load(folder / "part.sgp")).rows == saved
     part = command(folder, *arguments, model="part.sgp")

@@ -1,40 +1,40 @@
 """Files: a stream that is saved and loaded after every batch is the stream that never was."""
 
 import dataclasses
+import json
 import os
 import pathlib
 import stat
+import subprocess
+import sys
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 import pytest
 import tinygp
+from scipy import special
 
 import streamgp as sgp
+from streamgp.parameters import Node
 from streamgp.persistence import container, disk
+from tests.golden.format1.streams import STREAMS, stream
 
 GRID = sgp.Fixed(np.linspace(0, 6, 5))
-traces: list[str] = []
-
-
-@jax.monitoring.register_event_duration_secs_listener
-def _traced(event, duration, **details):
-    if "jaxpr_trace" in event:
-        traces.append(str(details.get("fun_name")))
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "format1"
 
 
 @sgp.register
+@dataclasses.dataclass(frozen=True, eq=False)
 class Waiting(sgp.Likelihood):
     """A family of a user's, with a parameter and a setting."""
 
     shape: object = None
-    unit: str = eqx.field(static=True, default="s")
+    unit: str = "s"
 
-    def distribution(self, f):
-        return dist.Gamma(self.shape, self.shape * jnp.exp(-f[..., 0]))
+    def log_density(self, y, f):
+        rate = self.shape * np.exp(-f[..., 0])
+        log_y = np.log(np.where(y > 0, y, 1.0))
+        scale = special.gammaln(self.shape) - self.shape * np.log(rate)
+        return (self.shape - 1) * log_y - rate * y - scale
 
     def start(self, y):
         return Waiting(sgp.parameters.positive(self.shape, 2.0), self.unit)
@@ -53,15 +53,22 @@ def batch(index):
 
 def bits(model):
     """Every bit of what the next update depends on, with the kinds of arrays it comes in."""
-    leaves, structure = jax.tree.flatten(model.state)
-    arrays = [
-        (type(v), v.dtype, v.shape, v.weak_type, v.committed, np.asarray(v).tobytes())
-        if isinstance(v, jax.Array)
-        else v
-        for v in leaves
-    ]
     progress = {**vars(model._version.progress), "state": None}
-    return structure, arrays, progress, repr(model)
+    return leaves(model.state), progress, repr(model)
+
+
+def leaves(tree):
+    """Everything in a tree of instances, with the types that it comes in."""
+    if isinstance(tree, np.ndarray | np.generic):
+        return type(tree), tree.dtype, tree.shape, tree.tobytes()
+    if isinstance(tree, list | tuple):
+        return type(tree), [leaves(part) for part in tree]
+    if isinstance(tree, dict):
+        return [(key, leaves(part)) for key, part in tree.items()]
+    if dataclasses.is_dataclass(tree):
+        own = {field.name: getattr(tree, field.name) for field in dataclasses.fields(tree)}
+        return type(tree), leaves(own)
+    return tree
 
 
 def scores(report):
@@ -76,7 +83,6 @@ def assert_goes_on(make, steps):
     for step in steps:
         report = step(whole)
         expected.append((report and scores(report), bits(whole)))
-    traces.clear()
     for step, (reported, wanted) in zip(steps, expected, strict=True):
         data = parts.to_bytes()
         parts = sgp.from_bytes(data)
@@ -84,7 +90,6 @@ def assert_goes_on(make, steps):
         report = step(parts)
         assert (report and scores(report)) == reported
         assert bits(parts) == wanted
-    assert traces == []  # nothing was compiled for the sake of the detour
 
 
 def updates(*batches):
@@ -182,12 +187,7 @@ def test_a_model_without_data_keeps_its_settings():
         (again._specification, model._specification),
         (again._version.updater, model._version.updater),
     ]:
-        assert eqx.tree_equal(_tree(mine), _tree(its), typematch=True)
-
-
-def _tree(thing):
-    fields = {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing)}
-    return {**fields, **vars(thing), "specification": None, "placer": None}
+        assert repr(leaves(mine)) == repr(leaves(its))
 
 
 def test_bytes_say_nothing_of_the_data():
@@ -199,15 +199,6 @@ def test_bytes_say_nothing_of_the_data():
     long = sgp.ContinualGP(sgp.Gaussian(), learning=None, inducing=GRID)
     long.update(np.tile(x, 20), np.tile(y, 20))
     assert abs(len(long.to_bytes()) - len(data)) < 50
-
-
-def test_to_bytes_does_not_change_with_the_callers_precision():
-    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, inducing=GRID)
-    model.update(*batch(0))
-    with jax.enable_x64(False):
-        again = sgp.from_bytes(model.to_bytes())
-    assert again.state.site.precision.dtype == np.float64
-    assert again.to_bytes() == model.to_bytes()
 
 
 # -- classes and functions of one's own ------------------------------------------------------------
@@ -257,6 +248,7 @@ def test_what_is_not_registered_cannot_be_loaded(monkeypatch):
 def test_a_class_that_has_changed_cannot_be_loaded(monkeypatch):
     data = sgp.ContinualGP(Waiting()).to_bytes()
 
+    @dataclasses.dataclass(frozen=True, eq=False)
     class Changed(Waiting):
         more: object = None
 
@@ -341,6 +333,7 @@ def test_older_formats_are_brought_up_to_date_step_by_step(monkeypatch):
     old_contents, _ = _with(data, lambda c: c.pop("batch_rows"))
     old = container.seal(old_contents, tensors)
     monkeypatch.setattr(container, "FORMAT", 1)
+    monkeypatch.setattr(container, "MIGRATIONS", {})
     with pytest.raises(sgp.FileError, match="format 0 to 1; got format -1"):
         sgp.from_bytes(old)
 
@@ -354,6 +347,7 @@ def test_older_formats_are_brought_up_to_date_step_by_step(monkeypatch):
 
     monkeypatch.setattr(container, "MIGRATIONS", {-1: rows, 0: renamed})
     assert sgp.from_bytes(old)._version.updater.batch_rows == 5
+    monkeypatch.undo()
     assert sgp.from_bytes(data)._version.updater.batch_rows == 77
 
 
@@ -369,7 +363,7 @@ def test_newer_formats_are_named(monkeypatch):
     data = sgp.ContinualGP(sgp.Gaussian()).to_bytes()
     monkeypatch.undo()
     with pytest.raises(
-        sgp.FileError, match=r"format 1 .*got format 7, .*streamgp 9\.9\.0\. Install"
+        sgp.FileError, match=r"format 2 .*got format 7, .*streamgp 9\.9\.0\. Install"
     ):
         sgp.from_bytes(data)
 

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from zoneinfo import ZoneInfo
 
-import equinox as eqx
-import jax
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,6 +12,7 @@ import pytest
 
 import streamgp as sgp
 from streamgp.data import columns
+from tests.leaves import leaves
 
 BERLIN = "Europe/Berlin"
 DATES = pd.date_range("2024-03-30", periods=8, freq="6h")  # over a change of the clock in Berlin
@@ -34,7 +33,7 @@ def several(**settings):
 
 def bits(model):
     """Every number of what the model knows."""
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(model.state, eqx.is_array))]
+    return list(leaves(model.state))
 
 
 def assert_same(one, other):
@@ -46,18 +45,16 @@ def assert_same(one, other):
 @pytest.fixture(scope="module")
 def plain():
     """What all the ways to say the same have to end as."""
-    with jax.enable_x64(True):
-        model = single(inducing=GRID)
-        model.update(X, Y)
-        return model
+    model = single(inducing=GRID)
+    model.update(X, Y)
+    return model
 
 
 @pytest.fixture(scope="module")
 def weather():
-    with jax.enable_x64(True):
-        model = several()
-        model.update({"wind": (X[:6], Y[:6]), "sky": (X, SKY), "alarm": (X[2:], ["no", "yes"] * 3)})
-        return model
+    model = several()
+    model.update({"wind": (X[:6], Y[:6]), "sky": (X, SKY), "alarm": (X[2:], ["no", "yes"] * 3)})
+    return model
 
 
 WAYS = {
@@ -70,7 +67,7 @@ WAYS = {
     "two polars series": lambda m: m.update(pl.Series(X), pl.Series(Y)),
     "frame of inputs": lambda m: m.update(pd.DataFrame({"t": X}), pd.DataFrame({"y": Y})),
     "lists": lambda m: m.update(X.tolist(), Y.tolist()),
-    "jax": lambda m: m.update(jax.numpy.asarray(X), jax.numpy.asarray(Y)),
+    "memory": lambda m: m.update(memoryview(X), memoryview(Y)),
     "long": lambda m: m.update(
         pl.DataFrame({"t": X, "who": ["y"] * 8, "v": Y}), inputs="t", channel="who", value="v"
     ),

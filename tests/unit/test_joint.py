@@ -1,16 +1,12 @@
 """Joint predictions are those of the dense posterior, across rows and across channels."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests._reference import build, dense
 
-from streamgp.data import pack
 from streamgp.inference.learner import Learner
+from streamgp.likelihoods import Categorical
 
-_joint = eqx.filter_jit(Learner.predict_joint)
 WEIGHTS = np.array([[1.0, 0.4], [-0.3, 0.9]])
 LENGTHSCALES, NOISE, OFFSETS = (1.0, 2.0), (0.3, 0.2), (0.5, -2.0)
 
@@ -23,28 +19,28 @@ def _kernel(a, of_a, b, of_b):
 
 @pytest.fixture(scope="module")
 def posterior():
-    """Two channels on two latents, with inducing points at all inputs."""
+    """Two channels on two latent functions, with inducing points at all inputs."""
     rng = np.random.default_rng(0)
     x = np.linspace(0, 4, 9)
     of = np.arange(9) % 2
     y = np.sin(x) + np.array(OFFSETS)[of] + 0.1 * rng.normal(size=9)
     learner = Learner(learning=None)
-    with jax.enable_x64(True):
-        channels = [
-            build.channel(build.gaussian(noise), [weights], offset)
-            for noise, weights, offset in zip(NOISE, WEIGHTS, OFFSETS, strict=True)
-        ]
-        model = build.model(channels, LENGTHSCALES)
-        state = learner.init(model, build.inducing(x, x, slots=12))
-        batch = pack([(d, x[of == d, None], y[of == d]) for d in range(2)])
-        state, _ = build.step(learner, state, batch)
+    channels = [
+        build.channel(build.gaussian(noise), [weights], offset)
+        for noise, weights, offset in zip(NOISE, WEIGHTS, OFFSETS, strict=True)
+    ]
+    state = learner.init(build.model(channels, LENGTHSCALES), build.points(x, x))
+    rows = build.rows(*[(d, x[of == d], y[of == d]) for d in range(2)])
+    state, _ = learner.step(state, rows)
     return learner, state, (x, of, y)
 
 
-def test_the_joint_is_that_of_the_exact_posterior(posterior):
+@pytest.mark.parametrize("channels", [[0, 1], [1, 0], [1]], ids=str)
+def test_the_joint_is_that_of_the_exact_posterior(posterior, channels):
     learner, state, (x, of, y) = posterior
-    s, of_s = np.array([-1.0, 0.3, 0.3, 2.2, 7.0]), np.array([0, 0, 1, 1, 0])
-    mean, covariance = _joint(learner, state, jnp.asarray(s[:, None]), jnp.asarray(of_s))
+    s = np.array([-1.0, 0.3, 0.3, 2.2, 7.0])
+    mean, covariance = learner.predict_joint(state, s[:, None], channels)
+    of_s, s = np.repeat(channels, 5), np.tile(s, len(channels))
     offsets = np.array(OFFSETS)
     expected, between, _ = dense.exact_gp(
         _kernel(x, of, x, of),
@@ -53,18 +49,45 @@ def test_the_joint_is_that_of_the_exact_posterior(posterior):
         y - offsets[of],
         np.array(NOISE)[of] ** 2,
     )
-    np.testing.assert_allclose(mean[:, 0], expected + offsets[of_s], atol=1e-6)
-    np.testing.assert_allclose(covariance[:, 0, :, 0], between, atol=1e-6)
+    np.testing.assert_allclose(mean, expected + offsets[of_s], atol=1e-6)
+    np.testing.assert_allclose(covariance, between, atol=1e-6)
 
 
 def test_its_diagonal_is_the_marginals(posterior):
     learner, state, _ = posterior
-    s, of_s = jnp.linspace(-1, 5, 6)[:, None], jnp.arange(6) % 2
-    mean, covariance = _joint(learner, state, s, of_s)
-    marginal_mean, marginal = learner.predict(state, s, of_s)
-    np.testing.assert_allclose(mean, marginal_mean, atol=1e-12)
-    rows = np.arange(6)
-    np.testing.assert_allclose(covariance[rows, :, rows, :], marginal, atol=1e-12)
+    s = np.linspace(-1, 5, 6)[:, None]
+    mean, covariance = learner.predict_joint(state, s, [0, 1])
+    for d in range(2):
+        own = slice(6 * d, 6 * d + 6)
+        marginal_mean, marginal = learner.predict(state, s, d)
+        np.testing.assert_allclose(mean[own], marginal_mean[:, 0], atol=1e-12)
+        np.testing.assert_allclose(np.diag(covariance)[own], marginal[:, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("factorised", [False, True])
+def test_several_latent_parameters_lie_together(factorised):
+    """A channel of three beside one of one: blocks along the diagonal are the marginals'."""
+    learner = Learner(learning=None, factorised=factorised)
+    generator = np.random.default_rng(0)
+    channels = [
+        build.channel(Categorical(3), generator.normal(size=(3, 2))),
+        build.channel(build.gaussian(0.3), [[0.8, 0.5]], 0.4),
+    ]
+    z = np.linspace(0, 4, 5)
+    state = learner.init(build.model(channels, LENGTHSCALES), build.points(z, z + 0.3))
+    x = np.linspace(0, 4, 8)
+    state, _ = learner.step(state, build.rows((0, x, np.arange(8) % 3), (1, x, np.sin(x))))
+    s = np.linspace(-1, 5, 4)[:, None]
+    mean, covariance = learner.predict_joint(state, s, [1, 0])
+    assert mean.shape == (16,)
+    one, three = learner.predict(state, s, 1), learner.predict(state, s, 0)
+    np.testing.assert_allclose(mean, np.concatenate([one[0].ravel(), three[0].ravel()]))
+    np.testing.assert_allclose(np.diag(covariance)[:4], one[1][:, 0, 0], atol=1e-12)
+    for n in range(4):
+        own = slice(4 + 3 * n, 7 + 3 * n)
+        np.testing.assert_allclose(covariance[own, own], three[1][n], atol=1e-12)
+    np.testing.assert_allclose(covariance, covariance.T, atol=1e-12)
+    assert np.linalg.eigvalsh(covariance).min() > -1e-10
 
 
 @pytest.mark.parametrize("factorised", [False, True])
@@ -72,10 +95,8 @@ def test_beyond_the_inducing_points_the_prior_is_left(factorised):
     """Few points, none nearby: what they leave open is correlated between rows all the same."""
     learner = Learner(learning=None, factorised=factorised)
     model = build.model([build.channel(build.gaussian(0.3), [[0.8, 0.5]])], LENGTHSCALES)
-    state = learner.init(model, build.inducing([-50.0], [-50.0], slots=4))
-    s = np.array([0.0, 0.5, 3.0])
-    _, covariance = _joint(learner, state, jnp.asarray(s[:, None]), jnp.zeros(3, int))
-    grams = [dense.rbf(s[:, None], s[:, None], lengthscale) for lengthscale in LENGTHSCALES]
-    np.testing.assert_allclose(
-        covariance[:, 0, :, 0], 0.8**2 * grams[0] + 0.5**2 * grams[1], atol=1e-9
-    )
+    state = learner.init(model, build.points([-50.0], [-50.0]))
+    s = np.array([[0.0], [0.5], [3.0]])
+    _, covariance = learner.predict_joint(state, s, [0])
+    grams = [dense.rbf(s, s, lengthscale) for lengthscale in LENGTHSCALES]
+    np.testing.assert_allclose(covariance, 0.8**2 * grams[0] + 0.5**2 * grams[1], atol=1e-9)

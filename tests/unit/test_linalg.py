@@ -1,97 +1,120 @@
-"""Factorisations with derivatives and maps of their own: against JAX's, and against hanging."""
+"""The few matrix helpers: against NumPy's, and where factors are hard to have."""
 
-import re
-
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import tinygp
+from tests._reference import build, dense
 
+from streamgp.inference.prior import Prior
 from streamgp.numerics import linalg
+from streamgp.parameters import unwrap
+
+GENERATOR = np.random.default_rng(0)
+ROOT = GENERATOR.normal(size=(6, 9))
+A = ROOT @ ROOT.T
 
 
-@pytest.fixture
-def stack():
-    roots = np.random.default_rng(0).normal(size=(3, 6, 9))
-    return jnp.asarray(roots @ np.swapaxes(roots, 1, 2))
+def test_the_factor_is_lower_and_that_of_numpy():
+    chol = linalg.cholesky(A)
+    np.testing.assert_allclose(chol, np.linalg.cholesky(A), rtol=1e-12, atol=1e-14)
+    assert np.all(np.triu(chol, 1) == 0)
 
 
-def energy(a, b, cholesky, solve):
-    return jnp.sum(solve(cholesky(a + jnp.eye(6)), b) ** 2)
+def test_where_there_is_no_factor_there_is_no_number():
+    assert np.isnan(linalg.cholesky(-A)).any()
 
 
 @pytest.mark.parametrize("transpose", [False, True])
-def test_values_and_derivatives_are_those_of_jax(stack, transpose):
-    b = jnp.asarray(np.random.default_rng(1).normal(size=(6, 2)))
-
-    def ours(a, b):
-        return energy(
-            a, b, linalg.cholesky, lambda c, r: linalg.solve_lower(c, r, transpose=transpose)
-        )
-
-    def theirs(a, b):
-        def solve(chol, rhs):
-            return jax.scipy.linalg.solve_triangular(chol, rhs, lower=True, trans=int(transpose))
-
-        return energy(a, b, jnp.linalg.cholesky, solve)
-
-    a = stack[0]
-    np.testing.assert_allclose(ours(a, b), theirs(a, b), rtol=1e-12)
-    for argument in (0, 1):
-        got, wanted = (jax.grad(f, argument)(a, b) for f in (ours, theirs))
-        if argument == 0:  # only symmetric perturbations have a meaning
-            got, wanted = got + got.T, wanted + wanted.T
-        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-10)
+@pytest.mark.parametrize("shape", [(6,), (6, 3)])
+@pytest.mark.parametrize("layout", ["C", "F", "slice"])
+def test_triangular_solves_of_any_layout(transpose, shape, layout):
+    chol, rhs = np.linalg.cholesky(A), GENERATOR.normal(size=shape)
+    given = {
+        "C": (np.ascontiguousarray(chol), np.ascontiguousarray(rhs)),
+        "F": (np.asfortranarray(chol), np.asfortranarray(rhs)),
+        "slice": (np.pad(chol, 2)[2:8, 2:8], np.repeat(rhs, 2, axis=0)[::2]),
+    }[layout]
+    copies = [part.copy() for part in given]
+    wanted = np.linalg.solve(chol.T if transpose else chol, rhs)
+    np.testing.assert_allclose(linalg.solve_lower(*given, transpose=transpose), wanted, rtol=1e-10)
+    for part, before in zip(given, copies, strict=True):  # nothing is overwritten
+        np.testing.assert_array_equal(part, before)
 
 
-def test_leading_axes_and_vmap_agree_with_single_matrices(stack):
-    singly = jnp.stack([linalg.cholesky(a) for a in stack])
-    np.testing.assert_allclose(linalg.cholesky(stack), singly)
-    np.testing.assert_allclose(jax.vmap(linalg.cholesky)(stack), singly)
-    rhs = jnp.ones((3, 6, 2))
-    solved = linalg.solve_lower(singly, rhs)
-    np.testing.assert_allclose(singly @ solved, rhs, atol=1e-10)
-    np.testing.assert_allclose(jax.vmap(linalg.solve_lower)(singly, rhs), solved)
-    gradients = jax.vmap(jax.grad(lambda a: jnp.sum(linalg.cholesky(a))))(stack)
-    np.testing.assert_allclose(
-        gradients[1], jax.grad(lambda a: jnp.sum(linalg.cholesky(a)))(stack[1])
-    )
+def test_the_inverse_from_a_factor_is_whole():
+    np.testing.assert_allclose(linalg.inverse_of(np.linalg.cholesky(A)) @ A, np.eye(6), atol=1e-10)
 
 
-def test_no_batched_lapack_call_is_ever_compiled(stack):
-    """Two of them at once can wait for each other for ever on a small thread pool."""
+@pytest.mark.parametrize("smooth", ["log-determinant", "solve", "entries"])
+def test_derivatives_pass_through_the_factor(smooth):
+    """By K from those by L: against differences along symmetric directions."""
+    b, weights = GENERATOR.normal(size=6), GENERATOR.normal(size=(6, 6))
 
-    def program(a):
-        chol = linalg.cholesky(a)
-        return linalg.eigh(a)[0], linalg.solve_lower(chol, a), linalg.positive_part(a)
+    def value(a):
+        chol = np.linalg.cholesky(a)
+        if smooth == "log-determinant":
+            return np.sum(np.log(np.diag(chol)))
+        return np.sum(np.linalg.solve(chol, b) ** 2) if smooth == "solve" else np.vdot(weights, chol)
 
-    text = (
-        jax.jit(program).lower(stack).as_text()
-        + jax.jit(jax.vmap(program)).lower(jnp.stack([stack, stack])).as_text()
-    )
-    operands = re.findall(r"@(?:lapack|blas)_\w+\(.*?:\s*\((tensor<[^)]*)\)", text)
-    assert operands
-    assert not [o for o in operands if re.match(r"tensor<\d+x\d+x\d+x", o)]
+    chol = np.linalg.cholesky(A)
+    half = np.linalg.solve(chol, b)
+    by_chol = {
+        "log-determinant": np.diag(1 / np.diag(chol)),
+        "solve": np.tril(-2 * np.outer(np.linalg.solve(chol.T, half), half)),
+        "entries": np.tril(weights),
+    }[smooth]
+    got = linalg.cholesky_adjoint(chol, by_chol)
+    np.testing.assert_allclose(got, got.T)
+    for _ in range(5):
+        direction = linalg.symmetric(GENERATOR.normal(size=(6, 6)))
+        slope = (value(A + 1e-6 * direction) - value(A - 1e-6 * direction)) / 2e-6
+        np.testing.assert_allclose(np.vdot(got, direction), slope, rtol=1e-6, atol=1e-8)
+
+
+def test_identity_plus_a_matrix():
+    chol = linalg.cholesky_of_identity_plus(A)
+    np.testing.assert_allclose(chol @ chol.T, np.eye(6) + A, rtol=1e-12)
 
 
 def test_identity_plus_a_huge_matrix_still_factorises():
-    root = np.random.default_rng(0).normal(size=(40, 3))
-    chol = linalg.cholesky_of_identity_plus(jnp.asarray(1e18 * root @ root.T))
+    root = GENERATOR.normal(size=(40, 3))
+    chol = linalg.cholesky_of_identity_plus(1e18 * root @ root.T)
     assert np.isfinite(chol).all()
 
 
+def test_the_root_of_a_singular_covariance():
+    root = GENERATOR.normal(size=(30, 4))
+    covariance = root @ root.T
+    half = linalg.square_root(covariance)
+    np.testing.assert_allclose(half @ half.T, covariance, atol=1e-6)
+
+
+def test_the_positive_part_of_a_stack():
+    stack = np.stack([A, -A, np.diag([1.0, -2, 3, 0, -1, 5])])
+    got = linalg.positive_part(stack)
+    np.testing.assert_allclose(got[0], A, atol=1e-12)
+    np.testing.assert_allclose(got[1], 0, atol=1e-12)
+    np.testing.assert_allclose(got[2], np.diag([1.0, 0, 3, 0, 0, 5]), atol=1e-12)
+
+
+def test_no_points_make_empty_factors():
+    """A model before its first data."""
+    nothing = np.zeros((0, 0))
+    for function in (
+        linalg.cholesky, linalg.inverse_of, linalg.cholesky_of_identity_plus, linalg.square_root,
+    ):  # fmt: skip
+        assert function(nothing).shape == (0, 0)
+    assert linalg.solve_lower(nothing, np.zeros((0, 4))).shape == (0, 4)
+    assert linalg.solve_lower(nothing, np.zeros(0), transpose=True).shape == (0,)
+
+
 def test_coinciding_points_share_their_nugget():
-    kernel = tinygp.kernels.ExpSquared()
-    z = jnp.asarray([[0.0], [1.0], [2.0]])
-    everyone = jnp.ones(3, bool)
-    own = linalg.gram(kernel, z, everyone)
-    np.testing.assert_array_equal(linalg.cross_gram(kernel, z, everyone, z, everyone), own)
-    one = linalg.cross_gram(kernel, z, everyone, z[1:2], jnp.ones(1, bool))
-    np.testing.assert_array_equal(one, own[:, 1:2])
-
-
-def test_empty_slots_are_independent_standard_normals():
-    kernel = tinygp.kernels.ExpSquared()
-    k = linalg.gram(kernel, jnp.zeros((3, 1)), jnp.asarray([True, False, False]))
-    np.testing.assert_allclose(k, np.eye(3), atol=1e-9)
+    z = np.array([[0.0], [1.0], [2.0]])
+    prior = Prior.of(unwrap(build.one_gaussian(0.9, 1.4)), (z,))
+    own = linalg.with_nugget(dense.rbf(z, z, 0.9, 1.4))
+    assert own[1, 1] > 1.4
+    np.testing.assert_allclose(prior.chols[0] @ prior.chols[0].T, own, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(prior.cross_to((z,))[0], own, rtol=0, atol=1e-15)
+    others = np.array([[1.0], [1.5]])
+    one, other = prior.cross_to((others,))[0].T
+    np.testing.assert_allclose(one, own[:, 1], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(other, dense.rbf(z, others, 0.9, 1.4)[:, 1], rtol=0, atol=1e-15)

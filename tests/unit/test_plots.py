@@ -6,13 +6,13 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import paramax
 import pytest
 from matplotlib.colors import to_rgba
 from scipy import special, stats
 
 import streamgp as sgp
 from streamgp.data.axes import Axis
+from streamgp.parameters import unwrap
 from streamgp.plot import style
 
 X = np.linspace(0, 6, 24)
@@ -72,7 +72,7 @@ def _prediction(likelihood, mean, variance=0.1):
     """Made by hand: its latent parameters are what the test says."""
     mean = np.asarray(mean, float).reshape(len(mean), -1)
     covariance = np.tile(variance * np.eye(mean.shape[1]), (len(mean), 1, 1))
-    return sgp.Prediction(paramax.unwrap(likelihood.start(np.zeros(0))), mean, covariance)
+    return sgp.Prediction(unwrap(likelihood.start(np.zeros(0))), mean, covariance)
 
 
 class Given:

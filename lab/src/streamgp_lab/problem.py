@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data import Rows, join
+from streamgp.data.batch import Rows, join
 
 Data = Mapping[str, tuple[np.ndarray, np.ndarray]]  # inputs and observations of each channel
 
@@ -70,16 +70,15 @@ def split(
 
 def rows(channels: Sequence[str], *batches: Data) -> Rows:
     """All observations of some batches, each with the index of its channel."""
-    return join(
-        [
-            (channels.index(name), matrix(x), np.asarray(y, float))
-            for batch in batches
-            for name, (x, y) in batch.items()
-        ]
-    )
+    parts = [
+        Rows(matrix(x), matrix(y), np.full(len(y), channels.index(name)))
+        for batch in batches
+        for name, (x, y) in batch.items()
+    ]
+    return join(parts, tuple(channels))
 
 
 def matrix(x: np.ndarray) -> Float[np.ndarray, "N P"]:
-    """Inputs as a matrix with one row per observation."""
+    """Numbers as a matrix with one row per observation."""
     x = np.asarray(x, float)
     return x[:, None] if x.ndim == 1 else x

@@ -63,6 +63,8 @@ class Group(NamedTuple):
         latents: J, the number of its latent parameters.
         rows: Where its rows are.
         flat: Where its latent parameters are, J per row.
+        run: The number of the run that its rows belong to.
+        within: Where its rows are in that run.
         y: Its observations, (n,) or (n, C).
     """
 
@@ -70,6 +72,8 @@ class Group(NamedTuple):
     latents: int
     rows: slice
     flat: slice
+    run: int
+    within: slice
     y: Float[np.ndarray, "n ..."]
 
 
@@ -141,11 +145,16 @@ def sorted_batch(rows: Rows, latents: Sequence[int], widths: Sequence[int]) -> B
         j, width = latents[own], widths[own]
         part, parameters = slice(begin, end), slice(flat, flat + j * (end - begin))
         values = y[part, 0] if width == 1 else y[part, :width]
-        groups.append(Group(own, j, part, parameters, values))
-        if runs and runs[-1].latents == j:
+        if runs and runs[-1].latents == j:  # the run goes on
             last = runs.pop()
-            part, parameters = slice(last.rows.start, end), slice(last.flat.start, parameters.stop)
-        runs.append(Run(j, part, parameters))
+            runs.append(
+                Run(j, slice(last.rows.start, end), slice(last.flat.start, parameters.stop))
+            )
+        else:
+            runs.append(Run(j, part, parameters))
+        first = runs[-1].rows.start
+        within = slice(begin - first, end - first)
+        groups.append(Group(own, j, part, parameters, len(runs) - 1, within, values))
         begin, flat = end, parameters.stop
     order = np.arange(len(channel)) if order is None else order
     return Batch(x, channel, tuple(groups), tuple(runs), order)

@@ -136,7 +136,8 @@ def greedy(
     """
     known = len(explained)
     rows = np.concatenate([explained, np.empty((min(limit, 16), len(x)))])
-    left, chosen = left.copy(), []
+    left = left.copy()
+    chosen: list[int] = []
     while len(chosen) < limit and np.any(left > allowed):
         best = int(np.argmax(left / allowed))
         pivot = left[best] + NUGGET * prior[best]

@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 from jaxtyping import Float
-from scipy.cluster.vq import kmeans2
 
 from streamgp.inducing.strategy import AbstractStrategy, View
 from streamgp.registry import storable
@@ -28,6 +27,8 @@ class KMeans(AbstractStrategy):
     seed: int = 0
 
     def __call__(self, view: View) -> Float[np.ndarray, "M P"]:
+        from scipy.cluster.vq import kmeans2  # here, because it is slow to import
+
         old = view.points[0]
         times = -(-len(view.x) // len(old)) if len(old) else 0
         everything = np.concatenate([np.repeat(old, times, axis=0), view.x])

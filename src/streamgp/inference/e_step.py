@@ -18,8 +18,8 @@ from streamgp.model.mixing import Features
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
-_SMALLEST_STEP = 8.0**-8
-_ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal
+SMALLEST_STEP = 8.0**-8
+ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal
 
 
 class Setting(NamedTuple):
@@ -147,11 +147,11 @@ def e_step(setting: Setting, rows: RowSites, *, rounds: int, tolerance: float) -
     while count < rounds:
         new = fit_rows(setting, natural_step(setting, fit, step))
         count += 1
-        slack = _ROUNDING * (1 + abs(new.bound))
+        slack = ROUNDING * (1 + abs(new.bound))
         accepted = new.bound >= fit.bound - slack  # false for NaN
         done = accepted and abs(new.bound - fit.bound) < tolerance and step == 1.0
         fit = new if accepted else fit
         step = min(4 * step, 1.0) if accepted else step / 8
-        if done or step < _SMALLEST_STEP:
+        if done or step < SMALLEST_STEP:
             break
     return fit, count

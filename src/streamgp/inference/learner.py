@@ -132,11 +132,12 @@ class Learner:
             The state as after that many steps of one row each, and the log predictive density of
             each row before it was learned.
         """
+        remembers = self.learning is not None and not state.noise_is_exact
         done = filter_rows(
-            state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance,
-        )  # fmt: skip
+            state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance, with_latents=remembers
+        )
         remembered = state.memory
-        if self.learning is not None and not state.noise_is_exact:
+        if done.latents is not None:
             remembered = remembered + memory.joined(
                 memory.blank(state.model.kernels),
                 expand_at(state.model, done.setting, done.rows, done.after, done.latents),

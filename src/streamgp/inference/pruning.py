@@ -10,7 +10,6 @@ of the other columns, so points are dropped one at a time, each judged by what i
 """
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -68,7 +67,7 @@ def prune(
     site: Site,
     posterior: Posterior,
     budget: int,
-    spare: Sequence[float] | float = 0.0,
+    spare: Float[np.ndarray, " Q"] | float = 0.0,
 ) -> list[Bool[np.ndarray, " _"]]:
     """Which points to keep so that no latent function has more than `budget`.
 

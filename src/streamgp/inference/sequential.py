@@ -1,264 +1,327 @@
-"""One observation at a time: low-rank updates of q(v).
+"""One observation at a time: low-rank updates of q(v), a block of rows at a time.
 
 At fixed inducing points and hyperparameters an observation moves q(v) along one direction per
-latent parameter, so a row costs O(S²), not O(S³). Sites that are known beforehand are folded in by
-blocks of rows: the Cholesky factor of what a block is predicted to be has the order of its rows in
-it. The others are found row by row. The recursion only serves that order: what each row was
-predicted to be, and the site it got. The state they leave behind is the sum of those sites, as if
-the rows had come together, so no error of the recursion is carried on.
+latent parameter. Rows are folded in by blocks: with E the covariance of the block's f, H a root of
+the rows' precisions and LLᵀ = I + HᵀEH, row k of L⁻¹ is what row k says that those before it did
+not. Sums over leading rows are therefore what q(v) says before, and after, each row.
+
+The site of a conjugate row is known beforehand. Any other row's site depends on what was predicted
+for it, and so on the rows before it. All sites of a block are guessed, predictions are computed
+from them, and sites from the predictions, until nothing changes: since row k depends on earlier
+rows only, that ends with the sites that one row after the other would have got.
+
+The recursion only serves that order. The state that the rows leave behind is the sum of their
+sites, as if they had come together, so no error of the recursion is carried on.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference.channel_memory import Latents
-from streamgp.inference.e_step import Setting, e_step, exact_sites, first_sites, no_sites
+from streamgp.inference.e_step import Setting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
-from streamgp.inference.sites import RowSites, Site, aggregate, empty
+from streamgp.inference.single_rows import Before, single_sites
+from streamgp.inference.sites import RowSites, RunBlocks, Site, aggregate
 from streamgp.inference.state import State
 from streamgp.likelihoods.quadrature import root
-from streamgp.model.mixing import Features, Mixed
-from streamgp.numerics.linalg import cholesky, cholesky_of_identity_plus, solve_lower
+from streamgp.model.mixing import Mixed, Projection
+from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
-_BLOCK = 32  # rows: enough for products of matrices, few beside the inducing points
+_BLOCK = 48  # rows: enough for products of matrices, few beside the inducing points
+_SAME = 1e-9  # relative: sites that change by less between two sweeps have been found
+_LEAST = 1e-12  # times what is known: a precision that is as good as none
 
 
 class Filtered(NamedTuple):
-    """What became of each row of a batch, taken in order."""
+    """What became of each row of a batch, taken in order.
+
+    Attributes:
+        setting: The hyperparameters, the rows and their features.
+        site: Carried and rows together.
+        rows: The site of each row.
+        before: q(f) of each row before it was learned.
+        after: q(f) of each row right after.
+        latents: q(u) at each row right after; None unless asked for.
+    """
 
     setting: Setting
-    site: Site  # carried and rows together
+    site: Site
     rows: RowSites
-    before: Marginals  # q(f) of each row before it was learned
-    after: Marginals  # and right after
-    latents: Latents  # q(u) at each row right after
+    before: Marginals
+    after: Marginals
+    latents: Latents | None
 
 
-class _AtRows(NamedTuple):
-    """What q(v) says of the latent functions at rows, their open variance apart."""
+def filter_rows(
+    state: State, rows: Rows, *, rounds: int, tolerance: float, with_latents: bool
+) -> Filtered:
+    """Fold the rows in one after the other. For a joint site only.
 
-    mean: Float[np.ndarray, "N Q"]
-    covariance: Float[np.ndarray, "N Q Q"]
-
-
-def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> Filtered:
-    """Fold the rows in one after the other. For a joint site only."""
+    Args:
+        state: What is known before.
+        rows: In their order.
+        rounds: The largest number of rounds for the site of a row.
+        tolerance: The gain of the bound below which rounds end.
+        with_latents: Whether to say what is known of the latent functions at each row.
+    """
     model, batch = state.plain, state.model.batch(rows)
     projection = state.prior.project(batch.x)
     mixed = Mixed.of(model, batch, factorised=False)
     setting = Setting(model, batch, mixed.features(projection), state.site)
-    come = np.empty(batch.size, int)  # the sorted place of each row, in the order they came
-    come[batch.order] = np.arange(batch.size)
-    stacked = _stacked(projection.values)
-    if model.conjugate:
-        own = exact_sites(setting, no_sites(batch, setting.features))
-        before, after = _in_blocks(state, stacked, mixed, own, come)
-    else:
-        fold = _RowByRow(state, setting, stacked, mixed, rounds, tolerance)
-        own, before, after = fold(come)
-    covariance = after.covariance + projection.open.T[:, :, None] * np.eye(stacked.shape[2])
+    fold = _Fold(state, setting, projection if with_latents else None, rounds, tolerance)
+    come = np.argsort(batch.order)  # the sorted place of each row, in the order they came
+    for begin in range(0, batch.size, _BLOCK):
+        fold.block(come[begin : begin + _BLOCK])
     return Filtered(
         setting,
-        state.site + aggregate(batch, own, setting.features),
-        own,
-        _marginals(before, mixed, setting.features),
-        _marginals(after, mixed, setting.features),
-        Latents(after.mean, covariance),
+        state.site + aggregate(batch, fold.sites, setting.features),
+        fold.sites,
+        fold.before.marginals(setting),
+        fold.after.marginals(setting),
+        fold.latents,
     )
 
 
-def _stacked(values: tuple[Float[np.ndarray, "_ N"], ...]) -> Float[np.ndarray, "N S Q"]:
-    """u at row n is Gᵀv: the rows' G, with a block per latent function."""
-    count, sizes = values[0].shape[1], [len(v) for v in values]
-    stacked = np.zeros((count, sum(sizes), len(values)))
-    begin = 0
-    for q, v in enumerate(values):
-        stacked[:, begin : begin + len(v), q] = v.T
-        begin += len(v)
-    return stacked
+class _AtRows(NamedTuple):
+    """q(f) of each row, less the offset and the open variance."""
+
+    mean: Float[np.ndarray, " R"]
+    explained: RunBlocks
+
+    @classmethod
+    def blank(cls, batch: Batch) -> "_AtRows":
+        shapes = [(run.rows.stop - run.rows.start, run.latents, run.latents) for run in batch.runs]
+        return cls(np.empty(batch.flat_size), tuple(np.empty(shape) for shape in shapes))
+
+    def marginals(self, setting: Setting) -> Marginals:
+        features = setting.features
+        covariance = add(self.explained, features.slack)
+        mean = features.offset + self.mean
+        return Marginals(mean, covariance, self.mean[:, None], self.explained)
 
 
-def _in_blocks(
-    state: State,
-    stacked: Float[np.ndarray, "N S Q"],
-    mixed: Mixed,
-    sites: RowSites,
-    come: np.ndarray,
-) -> tuple[_AtRows, _AtRows]:
-    """What q(v) says before and after each row, whose sites are known."""
-    mean, covariance = state.posterior.mean[0], state.posterior.covariance[0]
-    count, _, latents = stacked.shape
-    weights, linear = mixed.weights[0][:, 0], sites.linear[:, 0]
-    precision = sites.precision[0][:, 0, 0]
-    before = _AtRows(np.empty((count, latents)), np.empty((count, latents, latents)))
-    after = _AtRows(np.empty((count, latents)), np.empty((count, latents, latents)))
-    for begin in range(0, count, _BLOCK):
-        own = come[begin : begin + _BLOCK]
-        part = (stacked[own], weights[own], linear[own], precision[own])
-        mean, covariance, found = _fold_block(mean, covariance, *part)
-        for place, values in zip((before, after), found, strict=True):
-            place.mean[own], place.covariance[own] = values
-    return before, after
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Part:
+    """The rows of one channel in a block.
 
-
-def _fold_block(
-    mean: Float[np.ndarray, " S"],
-    covariance: Float[np.ndarray, "S S"],
-    stacked: Float[np.ndarray, "B S Q"],
-    weights: Float[np.ndarray, "B Q"],
-    linear: Float[np.ndarray, " B"],
-    precision: Float[np.ndarray, " B"],
-) -> tuple[np.ndarray, np.ndarray, tuple[_AtRows, _AtRows]]:
-    """A block of B rows: with E the covariance of their f, I + √P E √P = LLᵀ.
-
-    Column k of E√P L⁻ᵀ is what row k says that those before it did not, so that sums over the
-    leading columns are what q(v) says before, and after, each row.
+    Attributes:
+        group: The number of the channel's group in the batch.
+        rows: Where they are in the batch.
+        within: Where they are in their run.
+        flat: Where their latent parameters are in the batch, (n, J).
+        columns: Where their latent parameters are in the block, (n, J).
     """
-    size, dimension, count = stacked.shape
-    weight = np.sqrt(precision)
-    flat = np.swapaxes(stacked, 0, 1).reshape(dimension, size * count)  # S BQ
-    latents = (flat.T @ mean).reshape(size, count)
-    reach = covariance @ flat
-    between = (flat.T @ reach).reshape(size, count, size, count)
-    scaled = weights * weight[:, None]
-    towards = np.einsum("sbq,bq->bs", reach.reshape(dimension, size, count), scaled)
-    shared = np.einsum("bqcr,cr->cbq", between, scaled)
-    explained = np.einsum("cbq,bq->cb", shared, scaled)
-    chol = cholesky_of_identity_plus(explained)
-    seen = np.where(weight > 0, linear / np.where(weight > 0, weight, 1.0), 0.0)
-    surprise = seen - weight * np.sum(weights * latents, axis=1)
-    sides = np.concatenate([surprise[:, None], towards, shared.reshape(size, -1)], axis=1)
-    news = solve_lower(chol, sides)
-    innovation, half = news[:, 0], news[:, 1 : dimension + 1]
-    said = news[:, dimension + 1 :].reshape(size, size, count)  # by row k, of row b's functions
-    rows = np.arange(size)
-    own = between[rows, :, rows, :]
-    steps = said * innovation[:, None, None]
-    gains = said[:, :, :, None] * said[:, :, None, :]
-    mean_sums, gain_sums = np.cumsum(steps, axis=0), np.cumsum(gains, axis=0)
-    told, known = mean_sums[rows, rows], gain_sums[rows, rows]
-    after = _AtRows(latents + told, own - known)
-    before = _AtRows(after.mean - steps[rows, rows], after.covariance + gains[rows, rows])
-    return mean + innovation @ half, covariance - half.T @ half, (before, after)
+
+    group: int
+    rows: Int[np.ndarray, " n"]
+    within: Int[np.ndarray, " n"]
+    flat: Int[np.ndarray, "n J"]
+    columns: Int[np.ndarray, "n J"]
 
 
-def _marginals(at: _AtRows, mixed: Mixed, features: Features) -> Marginals:
-    """q(f) of each row from what is known of the latent functions there."""
-    means, explained = np.empty(mixed.batch.flat_size), []
-    for run, w in zip(mixed.batch.runs, mixed.weights, strict=True):
-        means[run.flat] = np.einsum("njq,nq->nj", w, at.mean[run.rows]).ravel()
-        explained.append(w @ at.covariance[run.rows] @ np.swapaxes(w, 1, 2))
-    return Marginals(
-        features.offset + means,
-        add(tuple(explained), features.slack),
-        means[:, None],
-        tuple(explained),
-    )
-
-
-class _RowByRow:
-    """Rows whose sites depend on what is known when they come."""
+class _Fold:
+    """Rows on their way into q(v)."""
 
     def __init__(
         self,
         state: State,
         setting: Setting,
-        stacked: Float[np.ndarray, "N S Q"],
-        mixed: Mixed,
+        projection: Projection | None,
         rounds: int,
         tolerance: float,
     ):
         self.mean, self.covariance = state.posterior.mean[0], state.posterior.covariance[0].copy()
-        self.setting, self.stacked, self.mixed = setting, stacked, mixed
-        self.rounds, self.tolerance = rounds, tolerance
+        self.setting, self.rounds, self.tolerance = setting, rounds, tolerance
+        self.sites = exact_sites(setting, no_sites(setting.batch, setting.features))
+        self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
+        self.projection, self.latents = projection, None
+        if projection is not None:
+            count, size = projection.open.shape[1], len(projection.values)
+            self.latents = Latents(np.empty((count, size)), np.empty((count, size, size)))
 
-    def __call__(self, come: np.ndarray) -> tuple[RowSites, _AtRows, _AtRows]:
-        batch, latents = self.setting.batch, self.stacked.shape[2]
-        own = no_sites(batch, self.setting.features)
-        shape = (batch.size, latents)
-        before = _AtRows(np.empty(shape), np.empty((*shape, latents)))
-        after = _AtRows(np.empty(shape), np.empty((*shape, latents)))
-        for n in come:
-            self._fold(n, own, before, after)
-        return own, before, after
+    def block(self, come: Int[np.ndarray, " B"]) -> None:
+        """Fold in rows of the batch, in this order."""
+        parts, owner = _parts(self.setting.batch, come)
+        order = _in_order(parts, len(owner))
+        design = self.setting.features.design[0][order]
+        reach = self.covariance @ design.T
+        known = _Known(design @ self.mean, design @ reach, owner)
+        news = self._settled(known, parts, order)
+        for place, (mean, spread) in ((self.before, news.before()), (self.after, news.after())):
+            place.mean[order] = mean
+            for part in parts:
+                own = spread[part.columns[:, :, None], part.columns[:, None, :]]
+                place.explained[self._group(part).run][part.within] = own
+        if self.latents is not None:
+            self._know_latents(come, reach, known, news)
+        half = solve_lower(news.chol, news.root.T @ reach.T)
+        self.mean = self.mean + news.innovation @ half
+        self.covariance -= half.T @ half
 
-    def _fold(self, n: int, own: RowSites, before: _AtRows, after: _AtRows) -> None:
-        batch = self.setting.batch
-        number = next(i for i, run in enumerate(batch.runs) if n < run.rows.stop)
-        run = batch.runs[number]
-        index = n - run.rows.start
-        flat = slice(
-            run.flat.start + index * run.latents, run.flat.start + (index + 1) * run.latents
+    def _settled(self, known: "_Known", parts: list[_Part], order: np.ndarray) -> "_News":
+        """What the rows say, once the site of each is the one it gets in its turn."""
+        news = self._news(known, parts, order)
+        open_parts = [part for part in parts if not self._likelihood(part).conjugate]
+        for _ in range(len(order) if open_parts else 0):
+            mean, spread = news.before()
+            changed = [self._found(part, mean, spread) for part in open_parts]
+            if not any(changed):
+                break
+            news = self._news(known, parts, order)
+        return news
+
+    def _found(self, part: _Part, mean: np.ndarray, spread: np.ndarray) -> bool:
+        """Find the sites of a part's rows under these predictions, and say if they have changed."""
+        features, group = self.setting.features, self._group(part)
+        centre = mean[part.columns]
+        before = Before(
+            features.offset[part.flat] + centre,
+            spread[part.columns[:, :, None], part.columns[:, None, :]],
+            features.slack[group.run][part.within],
         )
-        projection, weights = self.stacked[n], self.mixed.weights[number][index]
-        reach = self.covariance @ projection
-        mean, spread = self.mean @ projection, projection.T @ reach
-        linear, precision = self._site(n, number, index, flat, weights, mean, spread)
-        pull, stiffness = _condition(weights, mean, spread, linear, precision)
-        towards = reach @ weights.T
-        self.mean = self.mean + towards @ pull
-        self.covariance -= (towards @ stiffness) @ towards.T
-        cross = spread @ weights.T
-        own.linear[flat, 0], own.precision[number][index] = linear, precision
-        before.mean[n], before.covariance[n] = mean, spread
-        after.mean[n] = mean + cross @ pull
-        after.covariance[n] = spread - cross @ stiffness @ cross.T
+        y = group.y[part.rows - group.rows.start]
+        linear, precision = single_sites(
+            self._likelihood(part), y, before, rounds=self.rounds, tolerance=self.tolerance
+        )
+        linear = linear + (precision @ centre[:, :, None])[:, :, 0]  # about the offset
+        old = self.sites.linear[part.flat, 0], self.sites.precision[group.run][part.within]
+        self.sites.linear[part.flat, 0] = linear
+        self.sites.precision[group.run][part.within] = precision
+        return not (_is_same(linear, old[0]) and _is_same(precision, old[1]))
 
-    def _site(
-        self,
-        n: int,
-        number: int,
-        index: int,
-        flat: slice,
-        weights: Float[np.ndarray, "J Q"],
-        mean: Float[np.ndarray, " Q"],
-        spread: Float[np.ndarray, "Q Q"],
-    ) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray, "J J"]]:
-        """The site of one row, by the E step's rounds on the latent values at that row alone.
+    def _news(self, known: "_Known", parts: list[_Part], order: np.ndarray) -> "_News":
+        size = len(order)
+        half, linear = np.zeros((size, size)), self.sites.linear[order, 0]
+        seen = np.empty(size)
+        for part in parts:
+            precision = self.sites.precision[self._group(part).run][part.within]
+            own = known.covariance[part.columns[:, :, None], part.columns[:, None, :]]
+            precision = _at_least_a_little(precision, own)
+            if part.columns.shape[1] == 1:
+                column = part.columns[:, 0]
+                half[column, column] = np.sqrt(precision[:, 0, 0])
+                seen[column] = linear[column] / half[column, column]
+                continue
+            roots = root(precision)
+            half[part.columns[:, :, None], part.columns[:, None, :]] = roots
+            target = linear[part.columns][:, :, None]
+            seen[part.columns] = np.linalg.solve(roots, target)[:, :, 0]
+        return _News.of(known, half, seen)
 
-        They are all that the row can see of q(v): u = μ + root(C)·ξ, ξ standard normal.
-        """
-        features = self.setting.features
-        centre = weights @ mean
-        design = weights @ root(spread[None])[0]
-        alone = _alone(self.setting.batch, n)
-        slack = features.slack[number][index : index + 1]
-        here = Features((design,), (slack,), features.offset[flat] + centre)
-        setting = Setting(self.setting.model, alone, here, empty([len(mean)], factorised=False))
-        begin = first_sites(setting)
-        fit, _ = e_step(setting, begin, rounds=self.rounds, tolerance=self.tolerance)
-        precision = fit.rows.precision[0][0]
-        return fit.rows.linear[:, 0] + precision @ centre, precision  # about the offset again
+    def _know_latents(
+        self, come: np.ndarray, reach: np.ndarray, known: "_Known", news: "_News"
+    ) -> None:
+        """q(u) at the block's rows right after each."""
+        assert self.projection is not None
+        assert self.latents is not None
+        values = [v[:, come] for v in self.projection.values]
+        ends = np.cumsum([0, *map(len, values)])
+        last = known.last_columns()
+        means, gains = [], []
+        for q, v in enumerate(values):
+            part = slice(ends[q], ends[q + 1])
+            said = solve_lower(news.chol, news.root.T @ (v.T @ reach[part]).T)  # R B
+            told = np.cumsum(said * news.innovation[:, None], axis=0)
+            means.append(v.T @ self.mean[part] + told[last, np.arange(len(come))])
+            gains.append(said)
+        self.latents.mean[come] = np.stack(means, axis=-1)
+        for q, v in enumerate(values):
+            pulled = self.covariance[:, ends[q] : ends[q + 1]] @ v
+            for r, w in enumerate(values[: q + 1]):
+                own = np.einsum("mb,mb->b", w, pulled[ends[r] : ends[r + 1]])
+                known_by = np.cumsum(gains[q] * gains[r], axis=0)[last, np.arange(len(come))]
+                left = own - known_by + (self.projection.open[q, come] if q == r else 0.0)
+                self.latents.covariance[come, q, r] = self.latents.covariance[come, r, q] = left
+
+    def _group(self, part: _Part):
+        return self.setting.batch.groups[part.group]
+
+    def _likelihood(self, part: _Part):
+        return self.setting.model.channels[self._group(part).channel].likelihood
 
 
-def _alone(batch: Batch, n: int) -> Batch:
-    """One row of a batch as a batch."""
-    group = next(g for g in batch.groups if n < g.rows.stop)
-    own = slice(n - group.rows.start, n - group.rows.start + 1)
-    one = group._replace(rows=slice(0, 1), flat=slice(0, group.latents), y=group.y[own])
-    run = batch.runs[0]._replace(latents=group.latents, rows=one.rows, flat=one.flat)
-    where = slice(n, n + 1)
-    return Batch(batch.x[where], batch.channel[where], (one,), (run,), np.zeros(1, int))
+class _Known(NamedTuple):
+    """What is known of a block's f before the block, and the row of each number."""
+
+    mean: Float[np.ndarray, " R"]
+    covariance: Float[np.ndarray, "R R"]
+    owner: Int[np.ndarray, " R"]
+
+    def last_columns(self) -> Int[np.ndarray, " B"]:
+        """The last of each row's numbers."""
+        return np.flatnonzero(np.append(np.diff(self.owner), 1))
 
 
-def _condition(
-    weights: Float[np.ndarray, "J Q"],
-    mean: Float[np.ndarray, " Q"],
-    spread: Float[np.ndarray, "Q Q"],
-    linear: Float[np.ndarray, " J"],
-    precision: Float[np.ndarray, "J J"],
-) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray, "J J"]]:
-    """(I + PE)⁻¹(b − Pm) and P(I + EP)⁻¹: how a row's site moves mean and covariance."""
-    explained = weights @ spread @ weights.T
-    residual = linear - precision @ (weights @ mean)
-    if len(residual) == 1:
-        shrink = 1.0 / (1.0 + precision * explained)
-        return shrink[0] * residual, shrink * precision
-    half = root(precision[None])[0]
-    chol = cholesky(np.eye(len(residual)) + half.T @ explained @ half)
-    half = solve_lower(chol, half.T)
-    stiffness = half.T @ half
-    return residual - stiffness @ (explained @ residual), stiffness
+@dataclasses.dataclass(frozen=True, eq=False)
+class _News:
+    """What each row of a block says that those before it did not."""
+
+    known: _Known
+    root: Float[np.ndarray, "R R"]  # H
+    chol: Float[np.ndarray, "R R"]  # L
+    innovation: Float[np.ndarray, " R"]
+    said: Float[np.ndarray, "R R"]  # L⁻¹HᵀE: by one number, of another
+
+    @classmethod
+    def of(cls, known: _Known, half: np.ndarray, seen: np.ndarray) -> "_News":
+        shared = half.T @ known.covariance
+        chol = cholesky_of_identity_plus(shared @ half)
+        sides = np.concatenate([(seen - half.T @ known.mean)[:, None], shared], axis=1)
+        news = solve_lower(chol, sides)
+        return cls(known, half, chol, news[:, 0], news[:, 1:])
+
+    def before(self) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        """Mean and covariance of each row's numbers before it; valid within a row only."""
+        return self._told(self.known.owner[:, None] < self.known.owner[None, :])
+
+    def after(self) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        """The same right after it."""
+        return self._told(self.known.owner[:, None] <= self.known.owner[None, :])
+
+    def _told(self, by: np.ndarray) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        told = self.said * by
+        return self.known.mean + self.innovation @ told, self.known.covariance - told.T @ told
+
+
+def _parts(batch: Batch, come: Int[np.ndarray, " B"]) -> tuple[list[_Part], Int[np.ndarray, " R"]]:
+    """The rows of a block by channel, and the row in the block of each latent parameter."""
+    found, latents = [], np.empty(len(come), int)
+    for number, group in enumerate(batch.groups):
+        own = np.flatnonzero((come >= group.rows.start) & (come < group.rows.stop))
+        if len(own):
+            latents[own] = group.latents
+            found.append((number, group, own))
+    starts = np.cumsum([0, *latents[:-1]])
+    parts = []
+    for number, group, own in found:
+        rows, j = come[own], np.arange(group.latents)
+        offset = rows - group.rows.start
+        flat = group.flat.start + offset[:, None] * group.latents + j
+        columns = starts[own][:, None] + j
+        parts.append(_Part(number, rows, offset + group.within.start, flat, columns))
+    return parts, np.repeat(np.arange(len(come)), latents)
+
+
+def _in_order(parts: list[_Part], size: int) -> Int[np.ndarray, " R"]:
+    """Where each latent parameter of a block is in the batch."""
+    order = np.empty(size, int)
+    for part in parts:
+        order[part.columns] = part.flat
+    return order
+
+
+def _at_least_a_little(
+    precision: Float[np.ndarray, "n J J"], explained: Float[np.ndarray, "n J J"]
+) -> Float[np.ndarray, "n J J"]:
+    """A precision whose root can be divided by, where a row says next to nothing."""
+    variance = np.diagonal(explained, axis1=1, axis2=2)
+    least = _LEAST / (np.max(variance, axis=1) + 1e-300)
+    return precision + least[:, None, None] * np.eye(precision.shape[1])
+
+
+def _is_same(new: np.ndarray, old: np.ndarray) -> bool:
+    return bool(np.all(np.abs(new - old) <= _SAME * (np.abs(old).max() + 1e-300)))

@@ -10,7 +10,6 @@ one of 1e-8 in the distance, far above the nugget of 1e-10.
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.spatial.distance import cdist
 
 from streamgp.kernels.blocks import mirror
 
@@ -35,7 +34,7 @@ def squared_distances(
         difference = _differences(a, b, 0)
         return np.multiply(difference, difference, out=difference)
     if len(a) * len(b) * (a.shape[1] - _NARROW) <= _LITTLE_WORK:
-        return cdist(a, b, "sqeuclidean")
+        return _by_pairs(a, b)
     return _by_matrix_product(a, b)
 
 
@@ -97,6 +96,12 @@ def first_moments(
     return moments
 
 
+def _by_pairs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    from scipy.spatial.distance import cdist  # here, because it is slow to import
+
+    return cdist(a, b, "sqeuclidean")
+
+
 # -- squared distances by one product ------------------------------------------------------------
 
 
@@ -105,7 +110,7 @@ def _by_matrix_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     squares = _product(centred_a, centred_b)
     i, j = _places(squares < (_CLOSE**2 * _norms(centred_a))[:, None])
     if len(i) > _MANY * squares.size:
-        return cdist(a, b, "sqeuclidean")
+        return _by_pairs(a, b)
     squares[i, j] = _norms(a[i] - b[j])
     if b is a:
         mirror(squares)  # the product rounds the two halves differently

@@ -2,24 +2,42 @@
 
 A tinygp kernel is evaluated by small compiled programs in double precision. Inputs are padded to a
 power of two rows, so that few shapes are compiled, and NumPy arrays come out.
+
+Files may hold the kernels that this module registers. Import it before loading such a file.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import tinygp
 from jaxtyping import Float
+from tinygp.kernels import base, distance, stationary
 
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.composite import added, as_kernel, multiplied
 from streamgp.kernels.differences import is_number
 from streamgp.parameters import Node, Parameter
+from streamgp.registry import register_foreign, storable
 
 _FEWEST_ROWS = 8
+
+register_foreign(
+    "tinygp",
+    *(base.Constant, base.Custom, base.DotProduct, base.Polynomial, base.Product, base.Sum),
+    *(stationary.Cosine, stationary.Exp, stationary.ExpSineSquared, stationary.ExpSquared),
+    *(stationary.Matern32, stationary.Matern52, stationary.RationalQuadratic),
+    *(distance.L1Distance, distance.L2Distance),
+)
+register_foreign(
+    "tinygp.transforms",
+    *(tinygp.transforms.Cholesky, tinygp.transforms.Linear),
+    *(tinygp.transforms.Subspace, tinygp.transforms.Transform),
+)
 
 
 def adapted(kernel: "tinygp.kernels.Kernel") -> Kernel:
@@ -33,16 +51,22 @@ def adapted(kernel: "tinygp.kernels.Kernel") -> Kernel:
         return combine(as_kernel(kernel.kernel1), as_kernel(kernel.kernel2))
     if isinstance(kernel, tinygp.kernels.Constant) and isinstance(kernel.value, Kernel):
         return kernel.value
-    programs = Programs(kernel)
+    programs = TinygpPrograms(kernel)
     return TinygpKernel(programs.leaves, programs)
 
 
+@storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class TinygpKernel(Kernel):
     """A kernel of tinygp, split into its floating-point numbers and the programs that use them."""
 
     leaves: tuple[Parameter, ...]
-    programs: "Programs"
+    programs: "TinygpPrograms"
+
+    def __post_init__(self) -> None:
+        found, known = len(self.leaves), len(self.programs.leaves)
+        if found != known:
+            raise ValueError(f"{found} numbers for a kernel that has {known}")
 
     def matrix(
         self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
@@ -84,39 +108,92 @@ class TinygpKernel(Kernel):
         return gradient[: len(x1)].copy()
 
 
-class Programs:
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class TinygpPrograms:
     """The compiled programs of one tinygp kernel. Copies of a kernel with other numbers share them.
 
     They hold nothing that changes, so that several threads may use them at once.
+
+    Args:
+        kernel: The kernel as it was given. Its numbers are where parameters start.
     """
 
-    def __init__(self, kernel: "tinygp.kernels.Kernel"):
-        paths, self._structure = jax.tree_util.tree_flatten_with_path(kernel)
-        self._template = kernel
-        self._all = [leaf for _, leaf in paths]
-        self._places = [k for k, (path, leaf) in enumerate(paths) if _is_parameter(path, leaf)]
-        self.leaves = tuple(_in_numpy(self._all[k]) for k in self._places)
-        self.matrix = _compiled(self._matrix)
-        self.diagonal = _compiled(self._diagonal)
-        self.pullback = _compiled(jax.grad(_weighted(self._matrix)))
-        self.diagonal_pullback = _compiled(jax.grad(_weighted(self._diagonal)))
-        self.input_gradient = _compiled(jax.grad(_weighted(self._matrix), argnums=1))
+    kernel: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, tinygp.kernels.Kernel):
+            raise TypeError(f"expected a kernel of tinygp; got {self.kernel!r}")
+
+    @functools.cached_property
+    def leaves(self) -> tuple[Parameter, ...]:
+        """The kernel's parameters as they were given."""
+        return tuple(_in_numpy(self._parts.leaves[k]) for k in self._parts.places)
+
+    @functools.cached_property
+    def matrix(self) -> Callable[..., Any]:
+        return _compiled(self._matrix)
+
+    @functools.cached_property
+    def diagonal(self) -> Callable[..., Any]:
+        return _compiled(self._diagonal)
+
+    @functools.cached_property
+    def pullback(self) -> Callable[..., Any]:
+        return _compiled(jax.grad(_weighted(self._matrix)))
+
+    @functools.cached_property
+    def diagonal_pullback(self) -> Callable[..., Any]:
+        return _compiled(jax.grad(_weighted(self._diagonal)))
+
+    @functools.cached_property
+    def input_gradient(self) -> Callable[..., Any]:
+        return _compiled(jax.grad(_weighted(self._matrix), argnums=1))
+
+    @functools.cached_property
+    def _parts(self) -> "_Parts":
+        paths, structure = jax.tree_util.tree_flatten_with_path(self.kernel)
+        places = [k for k, (path, leaf) in enumerate(paths) if _is_parameter(path, leaf)]
+        return _Parts([leaf for _, leaf in paths], places, structure)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two kernels differ in nothing but the numbers that are learned."""
+        if not isinstance(other, TinygpPrograms):
+            return False
+        mine, its = self._parts, other._parts
+        same = mine.structure == its.structure and mine.places == its.places
+        return same and all(map(np.array_equal, mine.settings(), its.settings()))
+
+    def __hash__(self) -> int:
+        return hash(self._parts.structure)
 
     def __reduce__(self) -> tuple:
         """Compiled programs cannot be pickled or copied, but made again."""
-        return Programs, (self._template,)
+        return TinygpPrograms, (self.kernel,)
 
     def _kernel(self, leaves: tuple) -> "tinygp.kernels.Kernel":
-        filled = list(self._all)
-        for place, leaf in zip(self._places, leaves, strict=True):
+        filled = list(self._parts.leaves)
+        for place, leaf in zip(self._parts.places, leaves, strict=True):
             filled[place] = leaf
-        return jax.tree_util.tree_unflatten(self._structure, filled)
+        return jax.tree_util.tree_unflatten(self._parts.structure, filled)
 
     def _matrix(self, leaves: tuple, x1: jax.Array, x2: jax.Array) -> jax.Array:
         return self._kernel(leaves)(x1, x2)
 
     def _diagonal(self, leaves: tuple, x: jax.Array) -> jax.Array:
         return self._kernel(leaves)(x)
+
+
+class _Parts(NamedTuple):
+    """A kernel as JAX takes it apart, and which of its leaves are parameters."""
+
+    leaves: list[Any]
+    places: list[int]
+    structure: Any
+
+    def settings(self) -> list[Any]:
+        """The leaves that are not learned."""
+        return [leaf for k, leaf in enumerate(self.leaves) if k not in self.places]
 
 
 def _weighted(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:

@@ -2,6 +2,9 @@
 
 A family of your own is a subclass with `log_density`; whatever inference needs has a default by
 quadrature and differences. `moments`, `cdf` and `sample` are for predictions.
+
+Functions within methods have no shapes in their annotations: making these takes longer than most
+of what is computed.
 """
 
 import dataclasses
@@ -116,7 +119,7 @@ class Likelihood(Module, ABC):
     ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
         """Gradient and Hessian of the log density by f; by differences unless written out."""
 
-        def along(f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"]:
+        def along(f: np.ndarray) -> np.ndarray:
             return self.log_density(y, f)
 
         return self.gradient(y, f), differences.hessian(along, f, self.difference_step)
@@ -158,7 +161,7 @@ class Likelihood(Module, ABC):
         f, weights = quadrature.spread(mean, covariance)
         value = quadrature.average(weights, self.log_density(y, f))
 
-        def bend(rows: Bool[np.ndarray, " N"]) -> Float[np.ndarray, "R J J"]:
+        def bend(rows: np.ndarray) -> np.ndarray:
             return quadrature.average(weights, self.derivatives(y[rows], f[:, rows])[1])
 
         slopes = quadrature.expectation_slopes(mean, covariance, self.gradient(y, f), bend)
@@ -259,7 +262,7 @@ class Likelihood(Module, ABC):
                 lambda rows, f: self.log_density(y[rows], f[..., None]), *marginal
             )
 
-        def derivatives(f: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+        def derivatives(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             slope, bend = self.derivatives(y, f[:, None])
             return slope[:, 0], bend[:, 0, 0]
 
@@ -311,11 +314,14 @@ class Likelihood(Module, ABC):
         """For counts: P(Y ≤ y | f) continued smoothly between whole numbers, if there is such."""
         return None
 
-    def waiting_shape(self, y: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"] | None:
-        """For counts: a where P(Y ≤ y | f) is that of a Gamma(a) variate above exp(f).
+    def waiting(
+        self, y: Float[np.ndarray, "*b"]
+    ) -> tuple[Float[np.ndarray, "*b"], Any, Float[np.ndarray, "*b"]] | None:
+        """For counts: what P(Y ≤ y | f) is the probability of being above f, if there is such.
 
-        It is the waiting time for one event more than y. Where there is such, predictions of large
-        counts need neither incomplete gamma functions nor many nodes.
+        It is the logarithm of a Gamma(a) variate over a Gamma(b) one, times a constant: of the
+        waiting time for one event more than y. Large counts then need neither incomplete gamma
+        functions nor many nodes. Returns a, b (infinite if there is only the first) and the mode.
         """
         return None
 
@@ -332,7 +338,7 @@ class Likelihood(Module, ABC):
     ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
         """Gradient and Hessian of `log_tail` by f; by differences unless written out."""
 
-        def along(f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"]:
+        def along(f: np.ndarray) -> np.ndarray:
             return self.log_tail(y, f, upper)
 
         step = self.difference_step

@@ -92,6 +92,14 @@ class Binomial(Likelihood):
         inside = _below(np.clip(y, -1 + 1e-9, self.trials - 1e-9), self.trials, f[..., 0])
         return np.where(y <= -1, 0.0, np.where(y < self.trials, inside, 1.0))
 
+    def waiting(
+        self, y: Float[np.ndarray, "*b"]
+    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+        """The log odds of the chance below which y + 1 of the trials' uniform numbers lie."""
+        assert self.trials is not None
+        a, b = y + 1, self.trials - y
+        return a, b, np.log(np.maximum(a, 1e-300)) - np.log(np.maximum(b, 1e-300))
+
     def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
         trials = self.trials or 1
         mean = trials * special.expit(f[..., 0])

@@ -34,7 +34,7 @@ class Dirichlet(Likelihood):
     There is one latent parameter per part. A share has variance μ(1−μ)/(1 + concentration).
     """
 
-    classes: int = dataclasses.field()  # type: ignore[misc]
+    classes: int = dataclasses.field()
     concentration: Parameter = None
 
     ordered: ClassVar[bool] = False

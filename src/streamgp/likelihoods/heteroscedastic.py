@@ -95,7 +95,7 @@ class HeteroscedasticGaussian(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, " N"]:
-        def given_noise(rows: np.ndarray, f: Float[np.ndarray, "K R"]) -> np.ndarray:
+        def given_noise(rows: np.ndarray, f: np.ndarray) -> np.ndarray:
             centre, variance = _given_noise(mean[rows], covariance[rows], f)
             return -0.5 * ((y[rows] - centre) ** 2 / variance + np.log(variance) + _LOG_2PI)
 
@@ -107,7 +107,7 @@ class HeteroscedasticGaussian(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, " N"]:
-        def given_noise(rows: np.ndarray, f: Float[np.ndarray, "K R"]) -> np.ndarray:
+        def given_noise(rows: np.ndarray, f: np.ndarray) -> np.ndarray:
             centre, variance = _given_noise(mean[rows], covariance[rows], f)
             return special.ndtr((y[rows] - centre) / np.sqrt(variance))
 

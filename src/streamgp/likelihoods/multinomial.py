@@ -21,7 +21,7 @@ class SoftmaxCounts(Likelihood):
     log p = c·f − n·log Σ exp f + what does not depend on f, n the total of the counts.
     """
 
-    classes: int = dataclasses.field()  # type: ignore[misc]
+    classes: int = dataclasses.field()
 
     log_concave = True
     ordered: ClassVar[bool] = False

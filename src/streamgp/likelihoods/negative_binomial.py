@@ -84,6 +84,12 @@ class NegativeBinomial(Likelihood):
     ) -> Float[np.ndarray, "*b"]:
         return np.where(y <= -1, 0.0, self._below(np.maximum(y, -1 + 1e-12), f))
 
+    def waiting(
+        self, y: Float[np.ndarray, "*b"]
+    ) -> tuple[Float[np.ndarray, "*b"], Any, Float[np.ndarray, "*b"]]:
+        """The time of event y + 1 at a rate that is itself a gamma variate of mean one."""
+        return y + 1, self.concentration, np.log(np.maximum(y + 1, 1e-300))
+
     def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
         mean = _mean(f[..., 0])
         return mean, mean + mean**2 / self.concentration

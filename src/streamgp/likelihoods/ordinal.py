@@ -38,7 +38,7 @@ class Ordinal(Likelihood):
     so that they stay in order.
     """
 
-    classes: int = dataclasses.field()  # type: ignore[misc]
+    classes: int = dataclasses.field()
     first: Parameter = None
     gaps: Parameter = None
 

@@ -126,6 +126,17 @@ class Weighted(Likelihood):
         gradient, precision = self.base.curvature(y, mean, covariance)
         return _times(weight, gradient, 1), _times(weight, precision, 1)
 
+    def site_gradient(
+        self,
+        y: Float[np.ndarray, "N C"],
+        offset: Float[np.ndarray, "N J"],
+        by_linear: Float[np.ndarray, "N J"],
+        by_precision: Float[np.ndarray, "N J J"],
+    ) -> dict[str, Any]:
+        y, weight = without_last(self, y)
+        slopes = _times(weight, by_linear, 1), _times(weight, by_precision, 1)
+        return {"base": self.base.site_gradient(y, offset, *slopes)}
+
     def first_site(
         self,
         y: Float[np.ndarray, "N C"],

@@ -123,13 +123,7 @@ class Mixed:
         self, by_rows: list[Float[np.ndarray, "n J Q"]]
     ) -> tuple[Float[np.ndarray, "J Q"], ...]:
         """Rows' derivatives summed for each channel."""
-        sums = []
-        for group in self.batch.groups:
-            for run, rows in zip(self.batch.runs, by_rows, strict=True):
-                if run.rows.start <= group.rows.start < run.rows.stop:
-                    begin = group.rows.start - run.rows.start
-                    sums.append(rows[begin : begin + len(group.y)].sum(axis=0))
-        return tuple(sums)
+        return tuple(by_rows[group.run][group.within].sum(axis=0) for group in self.batch.groups)
 
 
 def split_blocks(

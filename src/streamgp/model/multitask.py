@@ -76,18 +76,12 @@ def of_groups(
     covariance: tuple[Float[np.ndarray, "n J J"], ...],
 ) -> Iterator[tuple[Group, Likelihood, Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]]:
     """Each channel's rows with its likelihood and with q(f) at them."""
-    runs = iter(zip(batch.runs, covariance, strict=True))
-    run, own = next(runs, (None, None))
     for group in batch.groups:
-        while run is not None and group.rows.start >= run.rows.stop:
-            run, own = next(runs)
-        begin = group.rows.start - run.rows.start
-        part = own[begin : begin + group.rows.stop - group.rows.start]
         yield (
             group,
             model.channels[group.channel].likelihood,
             mean[group.flat].reshape(-1, group.latents),
-            part,
+            covariance[group.run][group.within],
         )
 
 

@@ -130,10 +130,14 @@ class Specification:
             draws=self.draws,
         )
 
-    def prototype(self, width: int) -> MultiTaskGP:
-        """A model of the structure and the shapes that all models of this specification have."""
+    def prototype(self, columns: Sequence[str]) -> MultiTaskGP:
+        """A model of the structure and the shapes that all models of this specification have.
+
+        Args:
+            columns: The names of the input columns.
+        """
         first = next(iter(self.channels.values()))
-        return self.model(np.zeros((1, width)), no_observations(first))
+        return self.model(np.zeros((1, len(columns))), no_observations(first), columns)
 
     def kernels(
         self, x: Float[np.ndarray, "N P"], y: np.ndarray, columns: Sequence[str] = ()

@@ -42,7 +42,7 @@ class _OneThread:
     @functools.cached_property
     def _switches(self) -> list[tuple[Any, Any]]:
         """The switches of the libraries that NumPy and SciPy are linked with."""
-        modules = (np.linalg._umath_linalg, _fblas)  # type: ignore[attr-defined]
+        modules = (np.linalg._umath_linalg, _fblas)
         return [pair for module in modules if (pair := _switch_of(module.__file__)) is not None]
 
     def __enter__(self) -> None:

@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float
 
 _STEPS = 100
-_EXACT = 1e-11
 _TINY = 1e-300
 _SMALL = 1e-30  # values below it are told apart as numbers, not by magnitude
 
@@ -21,6 +20,7 @@ def chandrupatla(
     ends: Float[np.ndarray, "2 N"],
     heights: Float[np.ndarray, "2 N"],
     narrow: float | None,
+    exact: float,
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
     """A root, or the upper end of a bracket of width `narrow`; and the error at the last point.
 
@@ -32,6 +32,7 @@ def chandrupatla(
         ends: A bracket per row.
         heights: The function there, below zero and not below zero.
         narrow: The width that a bracket may have, where the function is one of steps.
+        exact: The height that is taken for zero, where it is not.
     """
     (a, b), (fa, fb) = ends.copy(), heights.copy()
     t, error, left = np.full(a.shape, 0.5), np.zeros(a.shape), np.arange(len(a))
@@ -46,7 +47,7 @@ def chandrupatla(
         fb[left] = np.where(crossed, fa[left], fb[left])
         a[left], fa[left] = x, fx
         t[left], share = _next((x, fx), (b[left], fb[left]), (c, fc), narrow)
-        done = (share > 0.5) | ((np.abs(fx) < _EXACT) & (narrow is None))
+        done = (share > 0.5) | ((np.abs(fx) < exact) & (narrow is None))
         left = left[~done]
     upper, nearer = fa >= 0, np.abs(fa) < np.abs(fb)
     return np.where(nearer if narrow is None else upper, a, b), error

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from scipy import special
 
 _SHIFT = 8  # from here on the expansion of the trigamma function is right to 1e-14
-_LARGE = 1e4  # likewise for that of the incomplete gamma function, to 1e-12
+_LARGE = 1e3  # likewise for that of the incomplete gamma function
 _FAR = 100.0  # deviations from which the bend of a normal tail is an expansion
 _SMALL_RATIO = 0.02
 
@@ -14,7 +14,8 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 # Temme's coefficients (1979) of the powers of η.
 _TEMME_0 = (-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600)
-_TEMME_1 = (-1 / 540, -1 / 288, 1 / 378)
+_TEMME_1 = (-1 / 540, -1 / 288, 1 / 378, -77 / 77760, 1 / 4860)
+_TEMME_2 = (25 / 6048, -139 / 51840, 1 / 1296)
 
 
 def trigamma(x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
@@ -44,13 +45,13 @@ def upper_gamma(
     """Q(a, x) = Γ(a, x)/Γ(a): the probability of fewer than a events at rate x, a a whole number.
 
     SciPy's own stops after 2000 terms, too few for counts in the millions that are five deviations
-    off. For large a this is Temme's uniform expansion (1979) to its third term: with
+    off. For large a this is Temme's uniform expansion (1979) to its fourth term: with
     ½η² = μ − log(1 + μ), μ = x/a − 1,
 
-        Q = ½ erfc(η√(a/2)) + exp(−½aη²)/√(2πa) · (c₀(η) + c₁(η)/a).
+        Q = ½ erfc(η√(a/2)) + exp(−½aη²)/√(2πa) · (c₀(η) + c₁(η)/a + c₂(η)/a²).
 
-    That is five times as fast, too. Its error is about 0.002·a^(−5/2): `large` says from where on
-    it will do.
+    That is four times as fast, too. `large` says from where on it will do: its error is 3e-10
+    for a = 48 and falls with its fourth power.
     """
     a, x = np.broadcast_arrays(np.asarray(a, float), np.asarray(x, float))
     is_large = a > large
@@ -69,8 +70,9 @@ def _temme(a: Float[np.ndarray, " R"], x: Float[np.ndarray, " R"]) -> Float[np.n
     eta = np.sign(mu) * np.sqrt(2 * height)
     near = np.abs(eta) < 2 * _SMALL_RATIO  # where the two fractions cancel
     first = np.where(near, _polynomial(_TEMME_0, eta), 1 / mu - 1 / eta)
-    second = _polynomial(_TEMME_1, np.clip(eta, -0.2, 0.2))  # past that, exp(−½aη²) is nothing
-    correction = np.exp(-a * height) / np.sqrt(2 * np.pi * a) * (first + second / a)
+    bounded = np.clip(eta, -0.7, 0.7)  # past that, exp(−½aη²) is next to nothing
+    rest = (_polynomial(_TEMME_1, bounded) + _polynomial(_TEMME_2, bounded) / a) / a
+    correction = np.exp(-a * height) / np.sqrt(2 * np.pi * a) * (first + rest)
     return 0.5 * special.erfc(eta * np.sqrt(0.5 * a)) + correction
 
 

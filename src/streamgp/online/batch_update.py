@@ -119,8 +119,8 @@ class Updater:
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
         if not learn and update > 1 and self.placer.settled(before, rows).all():
-            after, work, scores = self._step(before, rows, start, learn=False)
-            return after, scores, work
+            after, work, numbers = self._step(before, rows, start, learn=False)
+            return after, numbers, work
         points, scores = None, None
         for _ in range(_PLACEMENTS):
             wanted = self.placer.wanted(before, rows, start or before.model, update)

@@ -7,21 +7,14 @@ It is no signature: who can write the file can write the digest.
 
 import hashlib
 import json
-from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 import safetensors.numpy
 
 from streamgp.errors import FileError, problem
+from streamgp.persistence.migrations import MIGRATIONS, Document, Tensors
 from streamgp.version import __version__
 
-Document = dict[str, Any]
-Tensors = dict[str, np.ndarray]
-
-FORMAT = 1
-# From each older version, the function that makes (document, tensors) those of the next one.
-MIGRATIONS: dict[int, Callable[[Document, Tensors], tuple[Document, Tensors]]] = {}
+FORMAT = 2
 
 _NAME = "streamgp"
 _BLANK = "0" * 64

@@ -2,23 +2,24 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamgp.data.axes import Axis
+from streamgp.data.axes import Axis, input_names
 from streamgp.errors import FileError, problem
 from streamgp.inducing import Fixed, as_given, as_strategy
 from streamgp.inducing.placement import Placer
 from streamgp.inference.learner import Learner
-from streamgp.inference.sites import empty
+from streamgp.inference.memory import Memory
+from streamgp.inference.sites import Site, empty
 from streamgp.inference.state import State
 from streamgp.model.specification import Specification
 from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
-from streamgp.parameters import Module, Node, fields_of, free_size, nodes_of
+from streamgp.parameters import Module, Node, free_size
 from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.values import decode, encode
 
@@ -69,8 +70,8 @@ def pack(
 
 def unpack(data: bytes) -> Contents:
     """A model's parts from its bytes. No code is taken from them."""
-    contents, tensors = unseal(data)
     with _fitting("a file", "Take another copy of the file."):
+        contents, tensors = unseal(data)
         built = _build(contents, tensors)
         _check(built.updater, built.progress)
         _require(isinstance(built.notes, dict), "notes by name")
@@ -126,7 +127,7 @@ def _check(updater: Updater, progress: Progress) -> None:
     _require(set(setup.channels) == set(progress.seen), "counts of every channel")
     _check_progress(progress)
     if progress.state is not None:
-        _check_state(progress.state, updater)
+        _check_state(progress.state, updater, progress.schema.axes)
 
 
 def _check_progress(progress: Progress) -> None:
@@ -140,7 +141,7 @@ def _check_progress(progress: Progress) -> None:
     _require(not any(w.variance < 0 for w in progress.watches.values()), "spreads of scores")
 
 
-def _check_state(state: State, updater: Updater) -> None:
+def _check_state(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
     """The state has the structure and the shapes of one that the specification makes."""
     specification, model, sizes = updater.specification, state.model, [len(z) for z in state.points]
     widths = {z.shape[1] for z in state.points if z.ndim == 2}
@@ -148,7 +149,8 @@ def _check_state(state: State, updater: Updater) -> None:
     for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
         _require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
         _require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
-    prototype = specification.prototype(widths.pop())
+    _require(widths.pop() == len(axes), "an axis for every input column")
+    prototype = specification.prototype(input_names(axes))
     _require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
     _require(len(sizes) == sum(model.draws), "inducing points of every latent function")
     blank = empty(sizes, factorised=updater.learner.factorised)
@@ -162,24 +164,36 @@ def _check_state(state: State, updater: Updater) -> None:
 
 
 def _is_double(state: State) -> bool:
-    """Whether every array has double precision."""
-    nodes = [part for node in nodes_of(state.model) for part in (node.value, node.free)]
-    arrays = [
-        *nodes, *state.points, *state.site.linear, *state.site.precision,
-        state.memory.gradient, state.memory.precision,
-    ]  # fmt: skip
+    """Whether every number is finite and of double precision."""
+    parts = (state.model, state.points, state.site, state.memory)
+    arrays = [array for array in _arrays(parts) if array.dtype.kind == "f"]
     fine = all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays)
     return fine and all(type(number) is float for number in (state.count, state.energy))
 
 
+def _arrays(tree: Any) -> Iterator[np.ndarray]:
+    """Every array in a tree of modules, parameters and tuples."""
+    if isinstance(tree, np.ndarray | np.generic):
+        yield np.asarray(tree)
+    elif isinstance(tree, tuple):
+        for part in tree:
+            yield from _arrays(part)
+    elif isinstance(tree, Node | Module | Site | Memory):
+        for field in dataclasses.fields(tree):  # type: ignore[arg-type]
+            yield from _arrays(getattr(tree, field.name))
+
+
 def _shapes(tree: Any) -> Any:
     """What two models have in common where all that may differ is real numbers."""
-    if isinstance(tree, Node):
-        return type(tree), tree.value.shape, tree.free.shape, tree.prior()[1].tolist()
+    if isinstance(tree, np.ndarray | np.generic) and tree.dtype.kind == "f":
+        return tree.shape
+    if isinstance(tree, np.ndarray):
+        return tree.shape, tree.tobytes()
     if isinstance(tree, tuple):
         return tuple(map(_shapes, tree))
-    if isinstance(tree, Module):
-        return type(tree), tuple((name, _shapes(value)) for name, value in fields_of(tree))
+    if isinstance(tree, Node | Module):
+        own = dataclasses.fields(tree)  # type: ignore[arg-type]
+        return type(tree), tuple(_shapes(getattr(tree, field.name)) for field in own)
     return tree
 
 

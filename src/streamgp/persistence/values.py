@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from streamgp import registry
+from streamgp.data.columns import loaded
 from streamgp.errors import FileError, problem
 from streamgp.parameters import Module
 from streamgp.persistence.annotations import misfit
@@ -41,7 +42,7 @@ def encode(value: Any, place: str, tensors: Tensors) -> Any:
         return {"tuple": _encode_items(value, place, tensors)}
     if isinstance(value, dict | types.MappingProxyType) and kind.__module__ == "builtins":
         return {"dict": _encode_items([list(item) for item in value.items()], place, tensors)}
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, (np.ndarray, np.generic, *loaded("jax", "Array"))):
         return _encode_array(value, place, tensors)
     return _encode_named(value, place, tensors)
 
@@ -66,6 +67,8 @@ def _encode_array(value: Any, place: str, tensors: Tensors) -> dict:
 
 
 def _encode_named(value: Any, place: str, tensors: Tensors) -> dict:
+    if registry.is_of_tinygp(type(value)):
+        import streamgp.kernels.tinygp_adapter  # noqa: F401 (it registers them)
     function = registry.name_of(value)
     if function is not None:
         return {"function": function}
@@ -203,3 +206,5 @@ def _check_made(made: Any) -> None:
         if wrong is not None:
             raise TypeError(wrong)
     getattr(made, "__post_init__", lambda: None)()
+    for cls in type(made).__mro__:  # what the modules of equinox, which tinygp's are, have instead
+        vars(cls).get("__check_init__", lambda _: None)(made)

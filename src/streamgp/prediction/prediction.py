@@ -12,7 +12,7 @@ from streamgp.data.labels import all_classes
 from streamgp.data.observations import numbered, observed
 from streamgp.data.schema import Inputs
 from streamgp.errors import DataError, problem
-from streamgp.likelihoods import Likelihood
+from streamgp.likelihoods import Likelihood, class_count
 from streamgp.likelihoods.quadrature import root
 from streamgp.prediction.moments import moments
 from streamgp.prediction.quantiles import quantiles
@@ -176,19 +176,18 @@ class Prediction:
                 problem(
                     "a channel whose values are ordered",
                     type(self.likelihood).__name__,
-                    "Use `probabilities` for this channel.",
+                    "Use `probabilities`, or `mean` and `std`, for this channel.",
                 )
             )
 
-    def values(self, y: Any) -> Float[np.ndarray, " N"]:
-        """One observation an input, checked, as a number."""
-        what = "observations of the prediction"
-        if np.ndim(y) == 0:
-            y = np.full(len(self), y, object if isinstance(y, str) else None)
-        column = observed(y, len(self), what)
-        known = self._labels or (() if column.kind == "number" else None)
-        values, labels = numbered(column, self.likelihood, known, what)
-        invalid = ~self.likelihood.valid(values) | (values >= (len(labels) or np.inf))
+    def values(self, y: Any) -> Float[np.ndarray, "N ..."]:
+        """One observation an input, checked, as a number; as several where it is several."""
+        if self.likelihood.observation_dim > 1:
+            values = self._vectors(y)
+            invalid = ~self.likelihood.valid(values)
+        else:
+            values, labels = self._numbers(y)
+            invalid = ~self.likelihood.valid(values) | (values >= (len(labels) or np.inf))
         if invalid.any():
             raise DataError(
                 problem(
@@ -198,6 +197,32 @@ class Prediction:
                 )
             )
         return values
+
+    def _numbers(self, y: Any) -> tuple[Float[np.ndarray, " N"], tuple[Label, ...]]:
+        """Observations as numbers, and the labels that those stand for."""
+        what = "observations of the prediction"
+        if np.ndim(y) == 0:
+            y = np.full(len(self), y, object if isinstance(y, str) else None)
+        column = observed(y, len(self), what)
+        known = self._labels or (() if column.kind == "number" else None)
+        return numbered(column, self.likelihood, known, what)
+
+    def _vectors(self, y: Any) -> Float[np.ndarray, "N C"]:
+        """Observations of several numbers each: one row per input, or the same row at all."""
+        wanted = (len(self), self.likelihood.observation_dim)
+        try:
+            values = np.asarray(y, float)
+        except (TypeError, ValueError):
+            values = np.zeros(0)
+        if values.shape not in (wanted, wanted[1:]):
+            raise DataError(
+                problem(
+                    f"numbers of shape {wanted} or {wanted[1:]}",
+                    f"a {type(y).__name__} of shape {np.shape(np.asarray(y, object))}",
+                    f"Give {', '.join(self.likelihood.columns)} of each observation.",
+                )
+            )
+        return np.broadcast_to(values, wanted)
 
     def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
         """Draws of a new observation at each input.
@@ -209,7 +234,8 @@ class Prediction:
                 each, instead of independent between inputs.
 
         Returns:
-            An array (count, N); of labels where the channel has them.
+            An array (count, N); of labels where the channel has them. It is (count, N, C) where an
+            observation is several numbers.
 
         Raises:
             DataError: If `joint` and there are too many inputs.
@@ -238,7 +264,8 @@ class Prediction:
     def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
         """A row an input: the inputs, and mean, std, lower and upper.
 
-        For a channel with classes, the probability of each and the most probable label.
+        For a channel with classes, the probability of each and the most probable label. Where an
+        observation is several numbers, mean and std of each.
         """
         inputs = self.input_columns()
         return make_frame({**inputs, **self.columns(level, taken=tuple(inputs))}, backend)
@@ -251,7 +278,14 @@ class Prediction:
 
     def columns(self, level: float, taken: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
         """What is predicted, by name."""
-        if self.likelihood.classes:
+        if self.likelihood.observation_dim > 1:
+            pairs = zip(self.likelihood.columns, self.mean.T, self.std.T, strict=True)
+            return {
+                f"{name}_{what}": values
+                for name, mean, std in pairs
+                for what, values in (("mean", mean), ("std", std))
+            }
+        if class_count(self.likelihood):
             names = [str(label) for label in self.classes]
             if {*names} & {*taken, "label"}:
                 names = [f"P({name})" for name in names]

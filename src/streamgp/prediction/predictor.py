@@ -93,13 +93,14 @@ class Predictor:
 
     def _prediction(self, x: Float[np.ndarray, "N P"], inputs: Inputs, name: str) -> Prediction:
         index = self.channels.index(name)
-        pieces = [
-            self.learner.predict(self.state, x[begin : begin + _ROWS], index)
-            for begin in range(0, max(len(x), 1), _ROWS)
-        ]
+        likelihood = self.state.plain.channels[index].likelihood
+        latents = likelihood.latents
+        pieces = [(np.zeros((0, latents)), np.zeros((0, latents, latents)))]  # x may be empty
+        for begin in range(0, len(x), _ROWS):
+            pieces.append(self.learner.predict(self.state, x[begin : begin + _ROWS], index))
         means, covariances = zip(*pieces, strict=True)
         return Prediction(
-            self.state.plain.channels[index].likelihood.bare,
+            likelihood.bare,
             np.concatenate(means),
             np.concatenate(covariances),
             inputs=inputs,

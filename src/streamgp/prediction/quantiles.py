@@ -17,13 +17,15 @@ from streamgp.numerics.roots import chandrupatla
 from streamgp.prediction.moments import moments
 
 _NODES = (33, 65, 257, 1025)  # tried in turn; the last is taken as it is
-_AGREE = 1e-4  # of a level and what it leaves: error of half the nodes; that of all is its square
-_COUNTS, _BLOCK = 512, 16  # counts that are added up, and how many at a time
-_FEW_COUNTS = 128  # that are added up where there are waiting times
+_AGREE = 1e-7  # share of a level, or of what it leaves, that it may be missed by
+_COUNTS, _BLOCK = 256, 16  # counts that are added up, and how many at a time
+_FEW_COUNTS = 64  # that are, where the distribution function is a fast one
+_WIDER = 1.0  # variance of q(f) over that of a log waiting time, from where that is narrow
 _MANY_COUNTS = 16.0  # from which the logarithm of a waiting time has no tails to speak of
 _DOUBLINGS = 200
 _ELEMENTS = 2**16  # nodes times rows that are computed together: bounds the memory
 _TINY, _BELOW_ONE = 1e-300, 1 - 1e-16
+_EXACT, _EXACT_COUNT = 1e-11, 1e-8  # deviations that a root may be missed by
 _NARROW = 1e-3  # of a bracket about a jump
 _NEAR = 0.25  # deviations about the guess where a root is looked for first
 
@@ -53,7 +55,7 @@ def quantiles(
     closed = family.predictive_quantile(levels, mean, covariance)
     if closed is not None:
         return closed
-    levels = levels.reshape(-1, rows)
+    levels = levels.reshape(int(np.prod(shape[:-1])), rows)
     values = np.full(levels.shape, np.nan)
     if family.latents == 1 and family.support.highest is not None:
         values = _refined(_added_up, family, mean, covariance, levels)
@@ -107,7 +109,7 @@ def _added_up(
     left = np.nonzero(_is_small(family, mean, covariance, most))[0]
     f, weights = _at_nodes(mean[left], covariance[left], nodes)
     below = np.zeros((2, len(left)))
-    for first in range(0, int(min(most + 1, _limit(family))), _BLOCK):
+    for first in range(0, int(min(most + 1, _COUNTS)), _BLOCK):
         counts = first + np.arange(_BLOCK, dtype=float)
         chances = weights @ np.exp(family.log_density(counts[:, None, None], f[..., None]))
         chances[counts > most] = 0.0
@@ -132,14 +134,15 @@ def _is_small(
     most: float,
 ) -> Bool[np.ndarray, " N"]:
     """Whether adding up counts is likely to end in time."""
-    if most < _limit(family):
+    if most < _COUNTS:
         return np.ones(len(mean), bool)
     centre, variance = moments(family, mean, covariance)
-    return centre + 2 * np.sqrt(variance) < _limit(family)
-
-
-def _limit(family: Likelihood) -> int:
-    return _FEW_COUNTS if _has(family, "waiting_shape") else _COUNTS
+    reach = 2 * np.sqrt(variance)
+    if not _has(family, "waiting"):
+        return centre + reach < _COUNTS
+    a, b, _ = family.waiting(np.maximum(centre - reach, 0.0))
+    most_added = np.where(np.isinf(b), _FEW_COUNTS, _COUNTS)  # there is a fast way for one variate
+    return (centre + reach < most_added) & ~_narrowness(a, b, covariance[:, 0, 0])[1]
 
 
 # -- other values --------------------------------------------------------------------------------
@@ -161,7 +164,7 @@ def _root(
     cdf = _cdf(family, mean, covariance, nodes)
     target = special.ndtri(level)
 
-    def evaluate(rows: np.ndarray, y: Float[np.ndarray, " R"]) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(rows: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         both = cdf(rows, y)
         both = np.where(np.isnan(both), y > centre[rows], both)  # out of the support
         height = special.ndtri(np.clip(both[0], _TINY, _BELOW_ONE)) - target[rows]
@@ -170,7 +173,8 @@ def _root(
     ends, heights = _widened(evaluate, centre, reach)
     is_discrete = family.support.is_discrete
     narrow = _NARROW if is_discrete and not _has(family, "smooth_cdf") else None
-    value, error = chandrupatla(evaluate, ends, heights, narrow)
+    exact = _EXACT_COUNT if is_discrete else _EXACT
+    value, error = chandrupatla(evaluate, ends, heights, narrow, exact)
     if is_discrete:
         value = np.floor(value + 1e-6) if narrow else np.maximum(np.ceil(value - 1e-6), 0.0)
     return value, _is_enough(error, level)
@@ -227,7 +231,7 @@ def _cdf(
     closed = type(family).predictive_cdf is not Likelihood.predictive_cdf
     if closed or family.latents > 1:
 
-        def direct(rows: np.ndarray, y: Float[np.ndarray, " R"]) -> Float[np.ndarray, "2 R"]:
+        def direct(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
             below = family.predictive_cdf(y, mean[rows], covariance[rows])
             return np.stack([below, below])
 
@@ -235,10 +239,10 @@ def _cdf(
     f, weights = _at_nodes(mean, covariance, nodes)
     given = family.smooth_cdf if _has(family, "smooth_cdf") else family.cdf
 
-    def averaged(rows: np.ndarray, y: Float[np.ndarray, " R"]) -> Float[np.ndarray, "2 R"]:
+    def averaged(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
         return weights @ given(y, f[:, rows, None])
 
-    if not _has(family, "waiting_shape"):
+    if not _has(family, "waiting"):
         return averaged
     return _waiting(family, averaged, mean, covariance, nodes)
 
@@ -252,33 +256,48 @@ def _waiting(
 ) -> Cdf:
     """P(Y ≤ y) of counts, as the probability that one event more comes too late.
 
-    With G its waiting time at rate one, that is P(G > exp f) = E[Φ((log G − m)/s)]. Nodes for log G
-    are few where it is narrower than q(f), which is where nodes for f are many.
+    With L the logarithm of its waiting time, that is P(L > f) = E[Φ((L − m)/s)]. Nodes for L are
+    few where it is narrower than q(f), which is where nodes for f are many.
     """
-    centre, deviation = mean[:, 0], np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
+    centre, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
 
-    def mixed(rows: np.ndarray, y: Float[np.ndarray, " R"]) -> Float[np.ndarray, "2 R"]:
-        shape = family.waiting_shape(y)
-        narrow = (shape > _MANY_COUNTS) & (shape * deviation[rows] ** 2 > 0.5)
-        result = np.empty((2, len(rows)))
+    def mixed(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
+        a, b, mode = np.broadcast_arrays(*family.waiting(y))
+        precision, narrow = _narrowness(a, b, variance[rows])
+        result, some = np.empty((2, len(rows))), rows[narrow]
         result[:, ~narrow] = averaged(rows[~narrow], y[~narrow])
-        log_times, weights = _log_times(shape[narrow], nodes)
-        z = (log_times - centre[rows[narrow]]) / deviation[rows[narrow]]
-        result[:, narrow] = np.einsum("hkr,kr->hr", weights, special.ndtr(z))
+        moves, weights = _log_times(a[narrow], b[narrow], precision[narrow], nodes)
+        z = (mode[narrow] - centre[some] + moves) / np.sqrt(variance[some])
+        parts = weights * special.ndtr(z)
+        for half, every in enumerate((1, 2)):
+            total = np.sum(weights[::every], axis=0)
+            result[half, narrow] = np.sum(parts[::every], axis=0) / total
         return result
 
     return mixed
 
 
+def _narrowness(
+    a: Float[np.ndarray, " R"], b: Float[np.ndarray, " R"], variance: Float[np.ndarray, " R"]
+) -> tuple[Float[np.ndarray, " R"], Bool[np.ndarray, " R"]]:
+    """The precision of log G_a − log G_b, and whether it is the narrower beside q(f)."""
+    precision = a / (1 + a / b)
+    return precision, (np.minimum(a, b) > _MANY_COUNTS) & (precision * variance > _WIDER)
+
+
 def _log_times(
-    shape: Float[np.ndarray, " R"], nodes: int
-) -> tuple[Float[np.ndarray, "K R"], Float[np.ndarray, "2 K R"]]:
-    """Nodes for the logarithms of gamma variates, with the weights of all and of every other."""
-    moves = even_nodes(nodes)[0][:, None] / np.sqrt(shape)
-    weights = np.exp(-shape * (np.expm1(moves) - moves))
-    halves = np.stack([weights, weights])
-    halves[1, 1::2] = 0.0
-    return np.log(shape) + moves, halves / np.sum(halves, axis=1, keepdims=True)
+    a: Float[np.ndarray, " R"],
+    b: Float[np.ndarray, " R"],
+    precision: Float[np.ndarray, " R"],
+    nodes: int,
+) -> tuple[Float[np.ndarray, "K R"], Float[np.ndarray, "K R"]]:
+    """Nodes for log G_a − log G_b from its mode, and weights up to a factor."""
+    moves = even_nodes(nodes)[0][:, None] / np.sqrt(precision)
+    raised = np.expm1(moves)
+    if np.all(np.isinf(b)):
+        return moves, np.exp(a * (moves - raised))
+    share = precision / b  # a/(a + b)
+    return moves, np.exp(a * moves - (a + b) * np.log1p(share * raised))
 
 
 def _has(family: Likelihood, method: str) -> bool:
@@ -298,4 +317,5 @@ def _at_nodes(
 def _is_enough(
     error: Float[np.ndarray, "*l N"], level: Float[np.ndarray, "*l N"]
 ) -> Bool[np.ndarray, "*l N"]:
-    return error <= _AGREE * np.minimum(level, 1 - level)
+    """Whether all nodes are enough, where every other is off by that much."""
+    return error**2 <= _AGREE * np.minimum(level, 1 - level)

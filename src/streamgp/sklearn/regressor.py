@@ -17,7 +17,6 @@ from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, 
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
-from streamgp.prediction.predictor import predict_joint
 from streamgp.sklearn.base import BUDGET, Estimator
 
 _AROUND_F = (Gaussian, HeteroscedasticGaussian, StudentT)  # E[y | f] is the first parameter
@@ -236,7 +235,8 @@ def _covariance(
             )
         )
     assert model.state is not None
-    _, covariance = predict_joint(model.learner, model.state, x, np.full(len(x), channel))
-    between = np.array(covariance[:, 0, :, 0])
+    _, covariance = model.learner.predict_joint(model.state, x, [channel])
+    each = prediction.likelihood.latents
+    between = covariance[::each, ::each].copy()
     np.fill_diagonal(between, prediction.variance)
     return between

@@ -3,18 +3,15 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jaxtyping import Array
+from jaxtyping import Float
 
-from streamgp.data import by_chunks
 from streamgp.errors import DataError, problem
 from streamgp.inference.learner import Learner
-from streamgp.likelihoods import Likelihood
-from streamgp.model.multitask import Generative
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
+from streamgp.parameters import unwrap
 from streamgp.prediction.prediction import Prediction
 from streamgp_lab.problem import Data, matrix
 
@@ -23,7 +20,7 @@ T = TypeVar("T")
 _ROWS = 4096  # the largest number of inputs that are predicted together
 
 
-def start_model(specification: Specification, data: Data) -> Generative:
+def start_model(specification: Specification, data: Data) -> MultiTaskGP:
     """The model before it has learned any data, on the scale of these data."""
     inputs = np.concatenate([matrix(x) for x, _ in data.values()])
     values = {name: np.asarray(y, float) for name, (_, y) in data.items()}
@@ -67,15 +64,18 @@ def one_by_one(method: Any, name: str, x: np.ndarray, y: np.ndarray) -> SampleSc
     return SampleScores({name: scores})
 
 
-# From inputs and the index of a channel to mean and covariance of its latent parameters.
-Marginal = Callable[[Array, int], tuple[Array, Array]]
+# From inputs to mean and covariance of the latent parameters of a channel.
+Marginal = Callable[
+    [Float[np.ndarray, "N P"]], tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]
+]
 
 
-def prediction(model: Generative, marginal: Marginal, x: np.ndarray, index: int) -> Prediction:
+def prediction(model: MultiTaskGP, marginal: Marginal, x: np.ndarray, index: int) -> Prediction:
     """The prediction of a channel at `x`, from a function for its latent parameters."""
-    likelihood: Likelihood = paramax.unwrap(model.channels[index].likelihood)
-    j = likelihood.latents
-    mean, covariance = by_chunks(
-        lambda rows: marginal(jnp.asarray(rows), index), matrix(x), most=_ROWS
-    )
-    return Prediction(likelihood, mean[:, :j], covariance[:, :j, :j])
+    inputs = matrix(x)
+    pieces = [
+        marginal(inputs[begin : begin + _ROWS]) for begin in range(0, max(len(inputs), 1), _ROWS)
+    ]
+    means, covariances = zip(*pieces, strict=True)
+    likelihood = unwrap(model.channels[index].likelihood).bare
+    return Prediction(likelihood, np.concatenate(means), np.concatenate(covariances))

@@ -1,21 +1,18 @@
 """Exact GPs of Gaussian channels, with all data in one dense matrix."""
 
-import equinox as eqx
-import jax.numpy as jnp
+from typing import Any, NamedTuple
+
 import numpy as np
-import paramax
-from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Float, Int
 from scipy.optimize import minimize
 
-from streamgp.data import Batch
+from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
-from streamgp.model.multitask import Generative
+from streamgp.inference.bound_gradient import by_kernels
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
-from streamgp.numerics.compiling import compiled
-from streamgp.numerics.linalg import cholesky, solve_lower
-from streamgp.numerics.precision import double_precision
-from streamgp.parameters import log_prior, split
+from streamgp.numerics.linalg import cholesky, inverse_of, solve_lower
+from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
 from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.core import (
     SampleScores,
@@ -24,6 +21,7 @@ from streamgp_lab.baselines.core import (
     prediction,
     start_model,
 )
+from streamgp_lab.baselines.gradients import log_prior
 from streamgp_lab.problem import Data, rows
 
 
@@ -41,7 +39,7 @@ class Exact:
         self,
         specification: Specification,
         *,
-        start: Generative | None = None,
+        start: MultiTaskGP | None = None,
         evaluations: int = 40,
     ):
         if not all(c.conjugate for c in specification.channels.values()):
@@ -52,29 +50,25 @@ class Exact:
         self._start = start
         self._batches: list[Data] = []
 
-    @double_precision
     def update(self, data: Data) -> None:
         """Add the batch to all earlier data, and learn from all of them again."""
         if not self._batches:
             self.model = self._start or start_model(self._specification, data)
         self._batches.append(data)
-        batch = self._batch()
-        trainable, rest = split(self.model)
-        first, unravel = ravel_pytree(trainable)
+        known = self._rows()
 
         def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = _slope(batch, unravel(jnp.asarray(vector)), rest)
-            return float(value), np.asarray(ravel_pytree(gradient)[0], float)
+            value, gradient = evidence(known, with_free(self.model, vector))
+            return -value, -gradient
 
         if self._evaluations:
             found = minimize(
-                loss, np.asarray(first), jac=True, method="L-BFGS-B",
+                loss, free_vector(self.model), jac=True, method="L-BFGS-B",
                 options={"maxfun": self._evaluations},
             )  # fmt: skip
-            self.model = eqx.combine(unravel(jnp.asarray(found.x)), rest)
-        self._half = _factorised(batch, self.model)
+            self.model = with_free(self.model, found.x)
+        self._solved = _solved(known, unwrap(self.model))
 
-    @double_precision
     def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
         """Learn samples one at a time, without changing the hyperparameters.
 
@@ -84,78 +78,131 @@ class Exact:
         evaluations, self._evaluations = self._evaluations, 0
         self.update({name: (x, y)})
         self._evaluations = evaluations
-        chol, half = (np.asarray(part) for part in self._half)
+        chol, half = self._solved.chol, self._solved.half
         scores = -0.5 * (half**2 + np.log(2 * np.pi)) - np.log(np.diag(chol))
         return SampleScores({name: scores[-len(y) :]})
 
-    @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
         """Predict a channel at `x`."""
         learned(self._batches or None)
-        batch, index = self._batch(), position(self._specification, channel)
+        index, known, model = position(self._specification, channel), self._rows(), self.model
 
-        def marginal(rows: Float[Array, "N P"], index: int) -> tuple[Array, Array]:
-            return _predict(batch, self.model, *self._half, rows, index)
+        def marginal(at: Float[np.ndarray, "N P"]) -> tuple[np.ndarray, np.ndarray]:
+            return _predict(known, unwrap(model), self._solved, at, index)
 
-        return prediction(self.model, marginal, x, index)
+        return prediction(model, marginal, x, index)
 
-    def _batch(self) -> Batch:
-        """All data so far, without padding."""
-        known = rows(self._specification.names, *self._batches)
-        return Batch(known.x, known.y, known.channel, np.ones(known.size, bool))
-
-
-def _covariance(
-    model: Generative, x: Array, channel: Array, other: Array, other_channel: Array
-) -> Float[Array, "N R"]:
-    """Cov[f_n, f_r] = Σ_q w_q(n) w_q(r) k_q(x_n, x_r)."""
-    weights = model.loadings()[0][:, 0]
-    grams = jnp.stack([kernel(x, other) for kernel in model.latent_kernels])
-    return jnp.einsum("nq,rq,qnr->nr", weights[channel], weights[other_channel], grams)
+    def _rows(self) -> Rows:
+        """All data so far, in the order in which they came."""
+        return rows(self._specification.names, *self._batches)
 
 
-def _solved(batch: Batch, wrapped: Generative) -> tuple[Float[Array, "N N"], Float[Array, " N"]]:
-    """L with LLᵀ = Cov[y], and L⁻¹(y − E[y])."""
-    model = paramax.unwrap(wrapped)
-    x, channel = jnp.asarray(batch.x), jnp.asarray(batch.channel)
-    offsets = model.loadings()[1][channel]
-    _, precision = model.curvature(batch, offsets, jnp.zeros((*offsets.shape, 1)))
-    total = _covariance(model, x, channel, x, channel) + jnp.diag(1 / precision[:, 0, 0])
+class _Solved(NamedTuple):
+    """The covariance of all observations, factorised, and what it is made of."""
+
+    weights: Float[np.ndarray, "N Q"]
+    grams: list[Float[np.ndarray, "N N"]]  # of each latent function
+    precision: Float[np.ndarray, " N"]  # of the noise
+    chol: Float[np.ndarray, "N N"]  # L with LLᵀ = Cov[y]
+    half: Float[np.ndarray, " N"]  # L⁻¹(y − E[y])
+
+
+def _solved(known: Rows, model: MultiTaskGP) -> _Solved:
+    """Cov[y_n, y_r] = Σ_q w_q(n) w_q(r) k_q(x_n, x_r), and the noise on the diagonal."""
+    residual, precision = _noisy(known, model)
+    x, weights = known.x - model.origin, _weights(model, known.channel)
+    grams = [kernel.matrix(x, x) for kernel in model.latent_kernels]
+    total = _mixed(weights, grams, weights)
+    total.flat[:: len(x) + 1] += 1 / precision
     chol = cholesky(total)
-    return chol, solve_lower(chol, (batch.y - offsets[:, 0])[:, None])[:, 0]
+    return _Solved(weights, grams, precision, chol, solve_lower(chol, residual))
 
 
-_factorised = compiled(_solved)
+def _weights(model: MultiTaskGP, channel: Int[np.ndarray, " N"]) -> Float[np.ndarray, "N Q"]:
+    """The weights of each row. A channel with Gaussian noise has one latent parameter."""
+    return np.concatenate([c.loadings for c in model.channels])[channel]
 
 
-@compiled
-def _slope(batch: Batch, trainable: Generative, rest: Generative) -> tuple[Array, Generative]:
-    """Minus the log evidence, with the priors of the hyperparameters, and its gradient."""
-
-    def loss(moving: Generative) -> Float[Array, ""]:
-        wrapped = eqx.combine(moving, rest)
-        chol, half = _solved(batch, wrapped)
-        fit = 0.5 * jnp.sum(half**2) + jnp.sum(jnp.log(jnp.diag(chol)))
-        return fit - log_prior(wrapped)
-
-    return eqx.filter_value_and_grad(loss)(trainable)
+def _mixed(
+    left: Float[np.ndarray, "N Q"], grams: list[np.ndarray], right: Float[np.ndarray, "R Q"]
+) -> Float[np.ndarray, "N R"]:
+    return sum(
+        (left[:, q, None] * gram * right[:, q] for q, gram in enumerate(grams)),
+        start=np.zeros((len(left), len(right))),
+    )
 
 
-@compiled
+def _noisy(
+    known: Rows, model: MultiTaskGP
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    """What each observation has over its mean, and the precision of its noise."""
+    residual, precision = np.empty(known.size), np.empty(known.size)
+    for index in map(int, np.unique(known.channel)):
+        own, (likelihood, y, offset) = known.channel == index, _observed(known, model, index)
+        slope, bend = likelihood.curvature(y, offset, np.zeros((len(y), 1, 1)))
+        precision[own] = bend[:, 0, 0]
+        residual[own] = slope[:, 0] / precision[own]
+    return residual, precision
+
+
+def _observed(known: Rows, model: MultiTaskGP, index: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The likelihood of a channel, its observations and their means."""
+    channel = model.channels[index]
+    y = known.of(index, channel.likelihood.observation_dim)
+    return channel.likelihood, y, np.broadcast_to(channel.offset, (len(y), 1))
+
+
+def evidence(known: Rows, wrapped: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+    """The log evidence, with the priors of the hyperparameters, and its gradient.
+
+    By Cov[y] = S the derivative is ½(ααᵀ − S⁻¹) with α = S⁻¹(y − E[y]). A constant is left out.
+    """
+    model = unwrap(wrapped)
+    solved = _solved(known, model)
+    alpha = solve_lower(solved.chol, solved.half, transpose=True)
+    by_total = 0.5 * (np.outer(alpha, alpha) - inverse_of(solved.chol))
+    value = -0.5 * float(solved.half @ solved.half) - float(np.sum(np.log(np.diag(solved.chol))))
+    x, by_weights, by_latents = known.x - model.origin, np.empty(solved.weights.shape), []
+    for q, (kernel, gram) in enumerate(zip(model.latent_kernels, solved.grams, strict=True)):
+        weighted = by_total * solved.weights[:, q]
+        by_weights[:, q] = 2 * np.einsum("nr,nr->n", weighted, gram)
+        weighted *= solved.weights[:, q, None]
+        by_latents.append(kernel.pullback(x, x, weighted, gram))
+    channels = _by_channels(known, model, by_weights, -np.diag(by_total) / solved.precision**2)
+    gradient = free_gradient(
+        wrapped, {"kernels": by_kernels(model, by_latents), "channels": tuple(channels)}
+    )
+    prior, by_prior = log_prior(wrapped)
+    return value + prior, gradient + by_prior
+
+
+def _by_channels(
+    known: Rows,
+    model: MultiTaskGP,
+    by_weights: Float[np.ndarray, "N Q"],
+    by_precision: Float[np.ndarray, " N"],
+) -> list[dict[str, Any]]:
+    """Derivatives by weights and noise of each channel, from those of its rows."""
+    found: list[dict[str, Any]] = [{} for _ in model.channels]
+    for index in map(int, np.unique(known.channel)):
+        own, (likelihood, y, offset) = known.channel == index, _observed(known, model, index)
+        by_noise = likelihood.site_gradient(
+            y, offset, np.zeros((len(y), 1)), by_precision[own][:, None, None]
+        )
+        scale = model.channels[index].scale[:, None]
+        found[index] = {"weights": scale * by_weights[own].sum(axis=0), "likelihood": by_noise}
+    return found
+
+
 def _predict(
-    batch: Batch,
-    wrapped: Generative,
-    chol: Float[Array, "N N"],
-    half: Float[Array, " N"],
-    x: Float[Array, "R P"],
-    index: int,
-) -> tuple[Float[Array, "R 1"], Float[Array, "R 1 1"]]:
-    model = paramax.unwrap(wrapped)
-    channel = jnp.full(len(x), index)
-    cross = _covariance(model, jnp.asarray(batch.x), jnp.asarray(batch.channel), x, channel)
-    gain = solve_lower(chol, cross)
-    weights, offsets = model.loadings()
-    prior = jnp.stack([kernel(x) for kernel in model.latent_kernels])  # Q R
-    variance = jnp.einsum("q,qr->r", weights[index, 0] ** 2, prior) - jnp.sum(gain**2, axis=0)
-    mean = offsets[index, 0] + gain.T @ half
-    return mean[:, None], jnp.maximum(variance, 0.0)[:, None, None]
+    known: Rows, model: MultiTaskGP, solved: _Solved, x: Float[np.ndarray, "R P"], index: int
+) -> tuple[Float[np.ndarray, "R 1"], Float[np.ndarray, "R 1 1"]]:
+    channel = model.channels[index]
+    before, at = known.x - model.origin, x - model.origin
+    grams = [kernel.matrix(before, at) for kernel in model.latent_kernels]
+    cross = _mixed(solved.weights, grams, np.broadcast_to(channel.loadings, (len(x), len(grams))))
+    gain = solve_lower(solved.chol, cross)
+    prior = np.stack([kernel.diagonal(at) for kernel in model.latent_kernels])  # Q R
+    variance = channel.loadings[0] ** 2 @ prior - np.einsum("nr,nr->r", gain, gain)
+    mean = channel.offset[0] + gain.T @ solved.half
+    return mean[:, None], np.maximum(variance, 0.0)[:, None, None]

@@ -10,17 +10,12 @@ over R.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Float
 
-from streamgp.data import row_bucket
 from streamgp.errors import DataError, NumericalError, problem
 from streamgp.likelihoods import Gaussian, Likelihood
-from streamgp.numerics.compiling import compiled
-from streamgp.numerics.precision import double_precision
+from streamgp.parameters import unwrap
 from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.core import SampleScores
 from streamgp_lab.baselines.even_steps import (
@@ -39,10 +34,20 @@ from streamgp_lab.baselines.steady import (
     steady_table,
 )
 
+_STEP = 0.05  # of differences, in standard deviations of f
+_FIRST = np.array([1, -8, 0, 8, -1]) / 12  # weights of five values, for a first derivative
+_SECOND = np.array([-1, 16, -30, 16, -1]) / 12
+
 
 class _State(NamedTuple):
-    mean: Any  # of f − offset and of its derivative, after a sample
-    row: Any  # of the table, for the R of that sample
+    mean: Float[np.ndarray, " 2"]  # of f − offset and of its derivative, after a sample
+    row: float  # of the table, for the R of that sample
+
+
+class _Filtered(NamedTuple):
+    means: Float[np.ndarray, "N 2"]  # after each sample
+    rows: Float[np.ndarray, " N"]
+    scores: Float[np.ndarray, " N"]  # log predictive density of each before it was learned
 
 
 class InfiniteHorizon:
@@ -67,7 +72,7 @@ class InfiniteHorizon:
     ):
         check_model(likelihood, lengthscale, variance)
         self.likelihood, self.name = likelihood, name
-        self.offset, self.variance = np.asarray(offset, float), float(variance)
+        self.offset, self.variance = float(offset), float(variance)
         self._rate = np.sqrt(3) / lengthscale
         self._step = 0.0
         self._steady: Steady | None = None
@@ -81,7 +86,6 @@ class InfiniteHorizon:
             )
         return self.update_many(*data[self.name])
 
-    @double_precision
     def update_many(self, x: Any, y: Any) -> SampleScores:
         """The same, from inputs and observations. If it fails, nothing has changed."""
         x, y = one_column(x), np.asarray(y, float).reshape(-1)
@@ -90,18 +94,16 @@ class InfiniteHorizon:
         likelihood, steady = self.likelihood, self._steady
         check_observations(likelihood, len(x), y)
         if steady is None:
-            likelihood = paramax.unwrap(likelihood.start(y))
+            likelihood = unwrap(likelihood.start(y))
             steady = self._settle(likelihood, step)
-        padded = np.pad(y, (0, row_bucket(len(y)) - len(y)), mode="edge")
-        result = _filter(likelihood, steady, self.offset, self._last(steady), padded)
-        states, scores = jax.tree.map(lambda leaf: np.asarray(leaf)[: len(y)], result)
-        if not np.isfinite(states.mean).all():
+        found = _filter(likelihood, steady, self.offset, self._last(steady), y)
+        if not np.isfinite(found.means).all():
             raise NumericalError(
                 problem("finite means", "other ones", "Look for extreme observations.")
             )
         self.likelihood, self._steady, self._step = likelihood, steady, step
-        self._runs.append((x, states.mean, states.row))
-        return SampleScores({self.name: scores})
+        self._runs.append((x, found.means, found.rows))
+        return SampleScores({self.name: found.scores})
 
     def _settle(self, likelihood: Likelihood, step: float) -> Steady:
         if isinstance(likelihood, Gaussian):  # R is the same for all samples
@@ -114,11 +116,10 @@ class InfiniteHorizon:
         In the table that is the prior. The only row of a Gaussian has its constant gain.
         """
         if not self._runs:
-            return _State(np.zeros(2), np.asarray(len(steady.predicted) - 1.0))
+            return _State(np.zeros(2), len(steady.predicted) - 1.0)
         _, means, rows = self._runs[-1]
-        return _State(means[-1], np.asarray(rows[-1]))
+        return _State(means[-1], float(rows[-1]))
 
-    @double_precision
     def predict(self, x: Any, channel: str | None = None) -> Prediction:
         """The smoothed process at learned inputs, and its extrapolation before and after them.
 
@@ -133,11 +134,11 @@ class InfiniteHorizon:
             raise DataError(problem("samples before predictions", "none", "Call `update` first."))
         x, steady = one_column(x), self._steady
         seen, means, rows = (np.concatenate(parts) for parts in zip(*self._runs, strict=True))
-        last = np.asarray(look_up(steady.filtered, jnp.asarray(rows[-1])))
+        last = look_up(steady.filtered, float(rows[-1]))
         mean, variance = away(means[-1], last, self._rate * (x - seen[-1]), self.variance)
         if np.any(x < seen[-1]):
             smoothed = smooth(steady, means, rows)
-            spread = np.array(look_up(steady.smoothed, jnp.asarray(rows)))
+            spread = look_up(steady.smoothed, rows)
             spread[-1] = last
             back = away(smoothed[0], spread[0], self._rate * (x - seen[0]), self.variance)
             within = (np.interp(x, seen, smoothed[:, 0]), np.interp(x, seen, spread[:, 0, 0]))
@@ -147,34 +148,45 @@ class InfiniteHorizon:
         return Prediction(self.likelihood, self.offset + mean[:, None], variance[:, None, None])
 
 
-@compiled
 def _filter(
     likelihood: Likelihood,
     steady: Steady,
-    offset: Float[ArrayLike, ""],
+    offset: float,
     begin: _State,
-    y: Float[ArrayLike, " N"],
-) -> tuple[_State, Float[Array, " N"]]:
+    y: Float[np.ndarray, " N"],
+) -> _Filtered:
     """The state after each sample, and the log predictive density of each before learning it."""
-
-    def fold(state: _State, y: Float[Array, ""]) -> tuple[_State, tuple]:
-        mean = steady.transition @ state.mean
+    means, rows, spreads = np.empty((len(y), 2)), np.empty(len(y)), np.empty(len(y))
+    expected = np.empty(len(y))
+    mean, row = begin
+    for n in range(len(y)):
+        mean = steady.transition @ mean
         # P·h before this sample, in the steady state for the R of the last one. It replaces the
         # covariance that a full filter would carry on, as in the code of the authors.
-        reach = look_up(steady.predicted, state.row)[0]
-
-        def log_evidence(at: Float[Array, ""]) -> Float[Array, ""]:
-            return likelihood.log_predictive(y, at[None], reach[:1, None])
-
-        slope = jax.jacfwd(log_evidence)
-        at = offset + mean[0]
-        alpha, beta = slope(at), -jax.jacfwd(slope)(at)
+        reach = look_up(steady.predicted, row)[0]
+        expected[n], spreads[n] = offset + mean[0], reach[0]
+        alpha, beta = _slopes(likelihood, y[n : n + 1], float(expected[n]), float(reach[0]))
         # Moment matching: a measurement m + α/β of variance R = 1/β − P₁₁. Its gain K is
         # P·h/(P₁₁ + R) = β·P·h, so the mean moves by α·P·h. If β is not positive the mean moves
         # too, and the covariance stays the prior's. For a Gaussian R is its noise and K constant.
-        noise = jnp.where(beta > 0, jnp.maximum(1 / beta - reach[0], 1e-300), jnp.inf)
-        after = _State(mean + alpha * reach, row_of(steady, noise))
-        return after, (after, log_evidence(at))
+        mean = mean + alpha * reach
+        row = row_of(steady, max(1 / beta - reach[0], 1e-300) if beta > 0 else np.inf)
+        means[n], rows[n] = mean, row
+    scores = likelihood.log_predictive(y, expected[:, None], spreads[:, None, None])
+    return _Filtered(means, rows, scores)
 
-    _, (states, scores) = jax.lax.scan(fold, begin, jnp.asarray(y))
-    return states, scores
+
+def _slopes(
+    likelihood: Likelihood, y: Float[np.ndarray, " 1"], mean: float, variance: float
+) -> tuple[float, float]:
+    """α and β: the first and minus the second derivative of log E[p(y|f)] by the mean of f.
+
+    Differences are exact enough: the variance of f makes that a smooth function of the mean.
+    """
+    if isinstance(likelihood, Gaussian):
+        total = variance + float(likelihood.noise) ** 2
+        return (float(y[0]) - mean) / total, 1 / total
+    step = _STEP * np.sqrt(variance)
+    at = mean + step * np.arange(-2, 3)[:, None]
+    values = likelihood.log_predictive(np.repeat(y, 5), at, np.full((5, 1, 1), variance))
+    return float(_FIRST @ values) / step, -float(_SECOND @ values) / step**2

@@ -11,28 +11,24 @@ and the weights start at random every time, and the result of a stopped optimise
 In the paper the parameters of likelihoods are given: pass fixed ones for that.
 """
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Float
 from scipy.optimize import minimize
 
-from streamgp.data import Batch
-from streamgp.inducing.slots import inducing as slots
-from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
-from streamgp.inference.conditioning import Inducing, factorise, features
-from streamgp.model.multitask import Generative
+from streamgp.data.batch import Batch, Rows
+from streamgp.inference.bound_gradient import ByRows, by_kernels, expected_adjoint, kernel_gradient
+from streamgp.inference.posterior import add
+from streamgp.inference.prior import Points, Prior
+from streamgp.inference.sites import RunBlocks, inner, times
+from streamgp.model.mixing import Features, Mixed, Projection
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
-from streamgp.numerics.compiling import compiled
-from streamgp.numerics.linalg import cross_gram, gram, solve_lower
-from streamgp.numerics.precision import double_precision
-from streamgp.parameters import split
+from streamgp.numerics.linalg import cholesky, solve_lower, with_nugget
+from streamgp.parameters import free_gradient, free_vector, replaced, unwrap, with_free
 from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.core import (
     SampleScores,
@@ -42,27 +38,40 @@ from streamgp_lab.baselines.core import (
     prediction,
     start_model,
 )
+from streamgp_lab.baselines.gradients import by_channels
 from streamgp_lab.problem import Data, rows
 
 _FAILED = 1e20  # replaces a bound that is not finite
 
+Slope = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
-class Moments(eqx.Module):
-    """q(u_q) = N(mean, half·halfᵀ) of each latent function: what the optimiser changes."""
 
-    mean: Float[Array, "Q M"]
-    half: Float[Array, "Q M M"]
+class Moments(NamedTuple):
+    """q(u_q) = N(mean, half·halfᵀ) of each latent function; `half` is lower triangular."""
 
-    def of(self, q: int) -> Normal:
-        half = jnp.tril(self.half[q])
-        return Normal(self.mean[q], half @ half.T)
+    mean: Float[np.ndarray, "Q M"]
+    half: Float[np.ndarray, "Q M M"]
+
+    @property
+    def vector(self) -> Float[np.ndarray, " S"]:
+        """What the optimiser changes: the means, and the lower triangles."""
+        rows, columns = np.tril_indices(self.mean.shape[1])
+        return np.concatenate([self.mean.ravel(), self.half[:, rows, columns].ravel()])
+
+    def at(self, vector: Float[np.ndarray, " S"]) -> "Moments":
+        """Moments of the same shape from such a vector."""
+        means, halves = np.split(vector, [self.mean.size])
+        half = np.zeros(self.half.shape)
+        rows, columns = np.tril_indices(self.mean.shape[1])
+        half[:, rows, columns] = halves.reshape(len(half), -1)
+        return Moments(means.reshape(self.mean.shape), half)
 
 
 class Kept(NamedTuple):
     """All that is kept of the past."""
 
-    model: Generative
-    inducing: Inducing
+    model: MultiTaskGP
+    points: Points
     q: Moments
 
 
@@ -96,12 +105,8 @@ class Paper:
 
     @property
     def inducing_points(self) -> tuple[np.ndarray, ...]:
-        if self._kept is None:
-            return ()
-        where = self._kept.inducing
-        return tuple(np.asarray(z[mask]) for z, mask in zip(where.points, where.mask, strict=True))
+        return () if self._kept is None else self._kept.points
 
-    @double_precision
     def update(self, data: Data) -> None:
         """Learn a batch."""
         self._updates += 1
@@ -109,18 +114,15 @@ class Paper:
         self._low = np.minimum(self._low, new.x.min(axis=0))
         self._high = np.maximum(self._high, new.x.max(axis=0))
         model = self._kept.model if self._kept else start_model(self._specification, data)
-        grid = slots((self._grid(),) * sum(model.draws))
-        task = _Task(new.pack(), grid, self._kept)
-        q, model = self._random(grid), self._shaken(model)
+        points = (self._grid(),) * sum(model.draws)
+        task = Task.of(model.batch(new), points, self._kept)
+        q, model = self._random(points), self._shaken(model)
         for _ in range(self._rounds):
-            q = self._climb(lambda q, model=model: (task, q, model), q)
-            trainable, rest = split(model)
-            better = self._climb(
-                lambda t, q=q, rest=rest: (task, q, eqx.combine(t, rest)), trainable
-            )
-            model = eqx.combine(better, rest)
-        q = self._climb(lambda q: (task, q, model), q)
-        self._kept = Kept(model, grid, q)
+            q = q.at(self._climb(task.in_moments(q, model), q.vector))
+            better = self._climb(task.in_parameters(q, model), free_vector(model))
+            model = with_free(model, better)
+        q = q.at(self._climb(task.in_moments(q, model), q.vector))
+        self._kept = Kept(model, points, q)
 
     def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
         """Learn samples of the first channel one at a time."""
@@ -131,118 +133,221 @@ class Paper:
         sides = np.linspace(self._low, self._high, count).T
         return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
 
-    def _random(self, grid: Inducing) -> Moments:
-        """A random q to start from. Empty slots stay at their prior and do not count."""
-        latents, size = grid.mask.shape
+    def _random(self, points: Points) -> Moments:
+        """A random q to start from."""
+        latents, size = len(points), len(points[0])
         mean = 0.1 * self._generator.normal(size=(latents, size))
-        half = jnp.broadcast_to(jnp.eye(size), (latents, size, size))
-        return Moments(jnp.where(grid.mask, mean, 0.0), half)
+        return Moments(mean, np.tile(np.eye(size), (latents, 1, 1)))
 
-    def _shaken(self, model: Generative) -> Generative:
+    def _shaken(self, model: MultiTaskGP) -> MultiTaskGP:
         """The model with new random mixing weights, if there are any to learn."""
-        weights = [channel.weights for channel in model.channels]
-        trainable, rest = split(weights)
-        drawn = jax.tree.map(
-            lambda w: jnp.asarray(0.5 * self._generator.normal(size=w.shape)), trainable
-        )
-        return eqx.tree_at(
-            lambda m: [channel.weights for channel in m.channels], model, eqx.combine(drawn, rest)
-        )
+        channels = []
+        for channel in model.channels:
+            shape = channel.weights.free.shape
+            if channel.weights.free.size:
+                drawn = 0.5 * self._generator.normal(size=shape)
+                channel = replaced(channel, weights=channel.weights.with_free(drawn))
+            channels.append(channel)
+        return replaced(model, channels=tuple(channels))
 
-    def _climb(self, arguments: Callable[[PyTree], tuple], start: PyTree) -> PyTree:
-        """Maximise the bound over one of its arguments with L-BFGS."""
-        first, unravel = ravel_pytree(start)
-        if first.size == 0:
+    def _climb(self, slope: Slope, start: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
+        """Maximise the bound with L-BFGS."""
+        if start.size == 0:
             return start
-        which = 1 if isinstance(start, Moments) else 2
 
         def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = _slope(*arguments(unravel(jnp.asarray(vector))), which=which)
-            flat = np.asarray(ravel_pytree(gradient)[0], float)
-            if not (np.isfinite(value) and np.isfinite(flat).all()):
-                return _FAILED, np.zeros_like(flat)
-            return float(value), flat
+            with np.errstate(all="ignore"):
+                value, gradient = slope(vector)
+            if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                return _FAILED, np.zeros_like(gradient)
+            return -value, -gradient
 
-        found = minimize(
-            loss, np.asarray(first), jac=True, method="L-BFGS-B",
-            options={"maxiter": self._iterations},
-        )  # fmt: skip
-        return unravel(jnp.asarray(found.x))
+        return minimize(
+            loss, start, jac=True, method="L-BFGS-B", options={"maxiter": self._iterations}
+        ).x
 
-    @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
         """Predict a channel at `x`."""
         kept = learned(self._kept)
         index = position(self._specification, channel)
-        return prediction(kept.model, lambda rows, i: _predict(kept, rows, i), x, index)
+
+        def marginal(at: Float[np.ndarray, "N P"]) -> tuple[np.ndarray, np.ndarray]:
+            batch = _unobserved(kept.model, at, index)
+            here = Here.of(kept.model, kept.points, batch)
+            found = _marginals(here, batch, _white(here.prior, kept.q))
+            return found.mean.reshape(len(at), -1), found.covariance[0]
+
+        return prediction(kept.model, marginal, x, index)
 
 
-class _Task(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Here:
+    """What a choice of hyperparameters implies for the grid and the batch."""
+
+    wrapped: MultiTaskGP
+    model: MultiTaskGP  # plain
+    prior: Prior
+    cross: tuple[Float[np.ndarray, "_ N"], ...]
+    projection: Projection
+    mixed: Mixed
+    features: Features
+
+    @classmethod
+    def of(cls, wrapped: MultiTaskGP, points: Points, batch: Batch) -> "Here":
+        model = unwrap(wrapped)
+        prior = Prior.of(model, points)
+        cross = prior.cross(batch.x)
+        projection = prior.project(batch.x, cross)
+        mixed = Mixed.of(model, batch, factorised=True)
+        return cls(wrapped, model, prior, cross, projection, mixed, mixed.features(projection))
+
+
+class Reference(NamedTuple):
+    """A normal that q is compared with, by its mean and the factor of its covariance.
+
+    The bound contains its KL divergence from q with this sign.
+    """
+
+    sign: int
+    mean: Float[np.ndarray, " M"]
+    chol: Float[np.ndarray, "M M"]
+
+
+class Task(NamedTuple):
+    """A batch, the new grid, and what the past says there, per latent function."""
+
     batch: Batch
-    grid: Inducing
-    past: Kept | None
+    points: Points
+    past: list[list[Reference]]
+
+    @classmethod
+    def of(cls, batch: Batch, points: Points, kept: Kept | None) -> "Task":
+        past = [[] for _ in points] if kept is None else _past(kept, points)
+        return cls(batch, points, past)
+
+    def in_moments(self, q: Moments, wrapped: MultiTaskGP) -> Slope:
+        """The bound and its gradient as functions of the moments, by their vector."""
+        here = Here.of(wrapped, self.points, self.batch)
+        return lambda vector: self.by_moments(q.at(vector), here)
+
+    def in_parameters(self, q: Moments, wrapped: MultiTaskGP) -> Slope:
+        """The bound and its gradient as functions of the free hyperparameters."""
+
+        def slope(vector: np.ndarray) -> tuple[float, np.ndarray]:
+            here = Here.of(with_free(wrapped, vector), self.points, self.batch)
+            return self.by_parameters(q, here)
+
+        return slope
+
+    def by_moments(self, q: Moments, here: Here) -> tuple[float, Float[np.ndarray, " S"]]:
+        """L_C and its derivatives by mean and factor of q; at the first batch, the usual bound."""
+        value, _, by_white, _ = self._expected(q, here, parameters=False)
+        found = Moments(np.empty(q.mean.shape), np.empty(q.half.shape))
+        for i, chol in enumerate(here.prior.chols):
+            new = Reference(-1, np.zeros(len(chol)), chol)
+            found.mean[i] = solve_lower(chol, by_white.mean[i], transpose=True)
+            found.half[i] = solve_lower(chol, by_white.half[i], transpose=True)
+            for reference in (new, *self.past[i]):
+                more, by_mean, by_half = _divergence(q.mean[i], q.half[i], reference)
+                value += reference.sign * more
+                found.mean[i] += reference.sign * by_mean
+                found.half[i] += reference.sign * by_half
+        return value, found.vector
+
+    def by_parameters(self, q: Moments, here: Here) -> tuple[float, Float[np.ndarray, " T"]]:
+        """L_C and its gradient by the free hyperparameters. Of the KL terms only p_new has them."""
+        value, white, by_white, by_rows = self._expected(q, here)
+        by_design, by_chols = [], []
+        for i, (chol, design) in enumerate(zip(here.prior.chols, here.features.design, strict=True)):
+            new = Reference(-1, np.zeros(len(chol)), chol)
+            for reference in (new, *self.past[i]):
+                value += reference.sign * _divergence(q.mean[i], q.half[i], reference)[0]
+            spread = times(self.batch, by_rows.by_covariance, design @ white.half[i])
+            by_design.append(np.outer(by_rows.by_mean, white.mean[i]) + 2 * spread @ white.half[i].T)
+            # Both are L⁻¹ times something, and both are in the divergence from the new prior.
+            by_mean, by_half = by_white.mean[i] - white.mean[i], by_white.half[i] - white.half[i]
+            pulled = np.outer(by_mean, white.mean[i]) + by_half @ white.half[i].T
+            by_chols.append(-solve_lower(chol, pulled, transpose=True) - np.diag(1 / np.diag(chol)))
+        by_projection, by_loadings = here.mixed.adjoint(
+            here.projection, tuple(by_design), by_rows.by_covariance
+        )
+        by_latents = kernel_gradient(
+            here.prior, self.batch.x, here.cross, here.projection, by_projection, by_chols
+        )
+        channels = by_channels(here.model, self.batch, by_rows, by_loadings)
+        gradients = {"kernels": by_kernels(here.model, by_latents), "channels": tuple(channels)}
+        return value, free_gradient(here.wrapped, gradients)
+
+    def _expected(
+        self, q: Moments, here: Here, *, parameters: bool = True
+    ) -> tuple[float, Moments, Moments, ByRows]:
+        """E_q[log p(y|f)], the whitened q, and the derivatives by that and by the rows."""
+        batch, white = self.batch, _white(here.prior, q)
+        at_rows = _marginals(here, batch, white)
+        by_rows = expected_adjoint(
+            here.model, batch, at_rows.mean, at_rows.covariance, parameters=parameters
+        )
+        by_white = Moments(np.empty(q.mean.shape), np.empty(q.half.shape))
+        for i, design in enumerate(here.features.design):
+            by_white.mean[i] = design.T @ by_rows.by_mean
+            spread = times(batch, by_rows.by_covariance, design @ white.half[i])
+            by_white.half[i] = 2 * design.T @ spread
+        return by_rows.value, white, by_white, by_rows
 
 
-@compiled
-def _slope(task: _Task, q: Moments, wrapped: Generative, *, which: int) -> tuple[Array, PyTree]:
-    """−L_C and its gradient with respect to q, or to the hyperparameters."""
-    if which == 1:
-        return eqx.filter_value_and_grad(lambda q: -_bound(task, q, wrapped))(q)
-    trainable, rest = split(wrapped)
-    return eqx.filter_value_and_grad(lambda t: -_bound(task, q, eqx.combine(t, rest)))(trainable)
+def _white(prior: Prior, q: Moments) -> Moments:
+    """q of the whitened values L⁻¹u."""
+    pairs = list(zip(prior.chols, q.mean, q.half, strict=True))
+    return Moments(
+        np.stack([solve_lower(chol, mean) for chol, mean, _ in pairs]),
+        np.stack([solve_lower(chol, half) for chol, _, half in pairs]),
+    )
 
 
-def _bound(task: _Task, q: Moments, wrapped: Generative) -> Float[Array, ""]:
-    """L_C; at the first batch, the ordinary bound."""
-    model = paramax.unwrap(wrapped)
-    mean, covariance = _marginals(model, task.grid, q, task.batch.x, task.batch.channel)
-    expected = model.per_row(
-        lambda likelihood, *row: likelihood.expected_log_density(*row),
-        task.batch, mean, covariance,
-    )  # fmt: skip
-    bound, priors = jnp.sum(expected), _priors(model, task.grid)
-    if task.past is None:
-        return bound - sum(kl_divergence(q.of(i), prior) for i, prior in enumerate(priors))
-    before = paramax.unwrap(task.past.model)
-    for i, (new, old) in enumerate(zip(priors, _priors(before, task.grid), strict=True)):
-        bound = paper_bound(bound, q.of(i), new, old, _continual(before, task.past, task.grid, i))
-    return bound
+class _Marginals(NamedTuple):
+    mean: Float[np.ndarray, " R"]
+    covariance: RunBlocks
 
 
-def _priors(model: Generative, grid: Inducing) -> list[Normal]:
-    zeros = jnp.zeros(grid.mask.shape[1])
-    kernels = zip(model.latent_kernels, grid.points, grid.mask, strict=True)
-    return [Normal(zeros, gram(kernel, z, mask)) for kernel, z, mask in kernels]
-
-
-def _continual(model: Generative, past: Kept, grid: Inducing, index: int) -> Normal:
-    """q̃(u): the prediction of the old q at the new points (Eq. 7)."""
-    kernel, old = model.latent_kernels[index], past.inducing
-    z, mask = old.points[index], old.mask[index]
-    new = gram(kernel, grid.points[index], grid.mask[index])
-    chol = factorise(model, old)[index]
-    cross = cross_gram(kernel, z, mask, grid.points[index], grid.mask[index])
-    half = solve_lower(chol, cross)
-    regression = solve_lower(chol, half, transpose=True)  # K_oo⁻¹K_on
-    q = past.q.of(index)
-    covariance = new - half.T @ half + regression.T @ q.covariance @ regression
-    return Normal(regression.T @ q.mean, covariance)
-
-
-def _marginals(
-    model: Generative, grid: Inducing, q: Moments, x: Float[Array, "N P"], channel: Array
-) -> tuple[Float[Array, "N J"], Float[Array, "N J J"]]:
+def _marginals(here: Here, batch: Batch, white: Moments) -> _Marginals:
     """q(f) of each row."""
-    chol = factorise(model, grid)
-    rows = features(model, grid, chol, x, channel, factorised=True)
-    mean = solve_lower(chol, q.mean[..., None])[..., 0]  # of the whitened values
-    half = solve_lower(chol, jnp.tril(q.half))
-    spread = jnp.einsum("njgs,gst->njgt", rows.design, half)
-    covariance = jnp.einsum("njgt,nkgt->njk", spread, spread) + rows.slack
-    return rows.offset + jnp.einsum("njgs,gs->nj", rows.design, mean), covariance
+    mean, covariance = here.features.offset, here.features.slack
+    for design, own, half in zip(here.features.design, white.mean, white.half, strict=True):
+        spread = design @ half
+        mean = mean + design @ own
+        covariance = add(covariance, inner(batch, spread, spread))
+    return _Marginals(mean, covariance)
 
 
-@compiled
-def _predict(kept: Kept, x: Float[Array, "N P"], index: int) -> tuple[Array, Array]:
-    model = paramax.unwrap(kept.model)
-    return _marginals(model, kept.inducing, kept.q, x, jnp.full(len(x), index))
+def _divergence(
+    mean: Float[np.ndarray, " M"], half: Float[np.ndarray, "M M"], reference: Reference
+) -> tuple[float, Float[np.ndarray, " M"], Float[np.ndarray, "M M"]]:
+    """KL[q‖reference], and its derivatives by q's mean and factor."""
+    chol, own = reference.chol, np.diag(half)
+    shift = solve_lower(chol, mean - reference.mean)
+    white = solve_lower(chol, half)
+    logs = np.sum(np.log(np.diag(chol)) - np.log(np.abs(own)))
+    value = 0.5 * (np.sum(white**2) + shift @ shift - len(mean)) + logs
+    by_half = solve_lower(chol, white, transpose=True) - np.diag(1 / own)
+    return float(value), solve_lower(chol, shift, transpose=True), by_half
+
+
+def _past(kept: Kept, points: Points) -> list[list[Reference]]:
+    """Per latent function: the old prior at the new points, and the continual prior q̃ (Eq. 7)."""
+    model = unwrap(kept.model)
+    old, new = Prior.of(model, kept.points), Prior.of(model, points)
+    found = []
+    for i, cross in enumerate(old.cross_to(points)):
+        half = solve_lower(old.chols[i], cross)
+        regression = solve_lower(old.chols[i], half, transpose=True)  # K_oo⁻¹K_on
+        spread = kept.q.half[i].T @ regression
+        covariance = with_nugget(new.grams[i]) - half.T @ half + spread.T @ spread
+        before = Reference(1, np.zeros(len(points[i])), new.chols[i])
+        found.append([before, Reference(-1, regression.T @ kept.q.mean[i], cholesky(covariance))])
+    return found
+
+
+def _unobserved(model: MultiTaskGP, x: Float[np.ndarray, "N P"], channel: int) -> Batch:
+    """Inputs of a channel without observations, as a batch."""
+    width = model.channels[channel].likelihood.observation_dim
+    return model.batch(Rows(x, np.full((len(x), width), np.nan), np.full(len(x), channel)))

@@ -6,9 +6,8 @@ covariance P∞ is then variance · I, and all matrices are of order one in any 
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.interpolate import CubicSpline
 from scipy.linalg import solve_discrete_are, solve_discrete_lyapunov
 from scipy.special import gammainc
@@ -22,12 +21,12 @@ _SPACING = _ROWS[1] - _ROWS[0]
 class Steady(NamedTuple):
     """The steady state of filter and smoother, with one row per measurement variance R."""
 
-    transition: Float[Array, "2 2"]  # A = exp(F·dt)
-    log_noise: Float[Array, " R"]  # log R of each row, equally spaced
-    predicted: Float[Array, "R 2 2"]  # P(R): covariance of the state before its sample
-    filtered: Float[Array, "R 2 2"]  # and after it
-    smoothed: Float[Array, "R 2 2"]  # given infinitely many samples on both sides
-    gain: Float[Array, "R 2 2"]  # G: how the smoothed next state corrects this one
+    transition: Float[np.ndarray, "2 2"]  # A = exp(F·dt)
+    log_noise: Float[np.ndarray, " R"]  # log R of each row, equally spaced
+    predicted: Float[np.ndarray, "R 2 2"]  # P(R): covariance of the state before its sample
+    filtered: Float[np.ndarray, "R 2 2"]  # and after it
+    smoothed: Float[np.ndarray, "R 2 2"]  # given infinitely many samples on both sides
+    gain: Float[np.ndarray, "R 2 2"]  # G: how the smoothed next state corrects this one
 
 
 def transition(tau: float) -> Float[np.ndarray, "2 2"]:
@@ -51,17 +50,19 @@ def steady_table(tau: float, variance: float) -> Steady:
     return _scaled(tau, variance, _ROWS, CubicSpline(_SOLVED, solved)(_ROWS))
 
 
-def row_of(steady: Steady, noise: Float[Array, ""]) -> Float[Array, ""]:
+def row_of(steady: Steady, noise: float) -> float:
     """The position of R in the table, as a fraction between rows; at most the last row."""
-    rows = (jnp.log(noise) - steady.log_noise[0]) / _SPACING
-    return jnp.clip(rows, 0, len(steady.log_noise) - 1)
+    row = (np.log(noise) - steady.log_noise[0]) / _SPACING
+    return float(min(max(row, 0.0), len(steady.log_noise) - 1.0))
 
 
-def look_up(table: Float[Array, "R 2 2"], row: Float[Array, "*N"]) -> Float[Array, "*N 2 2"]:
+def look_up(
+    table: Float[np.ndarray, "R 2 2"], row: Float[np.ndarray, "*N"] | float
+) -> Float[np.ndarray, "*N 2 2"]:
     """Entries of one column of the table, interpolated linearly between rows."""
-    below = jnp.floor(row).astype(int)
-    above = jnp.minimum(below + 1, len(table) - 1)
-    share = (row - below)[..., None, None]
+    below = np.asarray(row).astype(int)  # rows are not negative
+    above = np.minimum(below + 1, len(table) - 1)
+    share = np.asarray(row - below)[..., None, None]
     return (1 - share) * table[below] + share * table[above]
 
 
@@ -69,8 +70,8 @@ def smooth(
     steady: Steady, means: Float[np.ndarray, "N 2"], rows: Float[np.ndarray, " N"]
 ) -> Float[np.ndarray, "N 2"]:
     """Means given all samples: backwards, m + G(m_next − A·m), with the G for the R of each."""
-    gains = np.asarray(look_up(steady.gain, jnp.asarray(rows)))
-    predicted = means @ np.asarray(steady.transition).T
+    gains = look_up(steady.gain, rows)
+    predicted = means @ steady.transition.T
     smoothed = means.copy()
     for k in range(len(means) - 2, -1, -1):
         smoothed[k] += gains[k] @ (smoothed[k + 1] - predicted[k])
@@ -118,4 +119,4 @@ def _scaled(
     predicted, filtered, smoothed, gain = np.moveaxis(solved, 1, 0)
     covariances = (variance * predicted, variance * filtered, variance * smoothed)
     rows = (transition(tau), log_ratio + np.log(variance), *covariances, gain)
-    return Steady(*map(jnp.asarray, rows))
+    return Steady(*rows)

@@ -12,31 +12,38 @@ gradients instead of plain ones, which reach the same optimum of the same bound 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-import paramax
-from jaxtyping import Array, Float
-from tinygp.kernels import Kernel
+from jaxtyping import Float
 
-from streamgp.data import Batch
-from streamgp.inducing.slots import inducing as slots
+from streamgp.data.batch import Batch
+from streamgp.inference.bound_gradient import (
+    ByBlock,
+
+    block_adjoint,
+    by_kernels,
+    carried_adjoint,
+    expected_adjoint,
+    gram_adjoints,
+    summed,
+)
+from streamgp.inference.bounds import site_bound
 from streamgp.inference.carry import through
-from streamgp.inference.conditioning import Inducing, condition, factorise, features, marginals
-from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, fit_rows
+from streamgp.inference.e_step import Fit, Setting, e_step, exact_sites, first_sites
+from streamgp.inference.learner import Learner
 from streamgp.inference.m_step import maximise
-from streamgp.inference.sites import RowSites, Site, empty
-from streamgp.kernels import RBF
+from streamgp.inference.posterior import condition, marginals
+from streamgp.inference.prior import Prior
+from streamgp.inference.sites import RowSites, aggregate
+from streamgp.inference.state import State
+from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
-from streamgp.model.mixing import Features
-from streamgp.model.multitask import Generative
+from streamgp.model.mixing import Mixed, Projection
+from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.model.specification import Specification
-from streamgp.numerics.compiling import compiled
-from streamgp.numerics.linalg import cross_gram, gram, solve_lower
-from streamgp.numerics.precision import double_precision
-from streamgp.parameters import log_prior, split
+from streamgp.numerics.linalg import NUGGET, solve_lower, with_nugget
+from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
 from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.core import (
     SampleScores,
@@ -46,17 +53,13 @@ from streamgp_lab.baselines.core import (
     prediction,
     start_model,
 )
+from streamgp_lab.baselines.gradients import by_channels, log_prior
 from streamgp_lab.problem import Data, rows
 
 _E_ROUNDS, _E_TOLERANCE = 50, 1e-4
+_LEARNER = Learner(None)  # it makes states and predicts from them
 
-
-class Kept(NamedTuple):
-    """All that is kept of the past."""
-
-    model: Generative
-    inducing: Inducing
-    site: Site  # whitened by the prior under `model` at `inducing`
+Inputs = Float[np.ndarray, "M P"]
 
 
 class StreamingSparse:
@@ -90,31 +93,28 @@ class StreamingSparse:
         self._evaluations = evaluations
         self._learn = True
         self._generator = np.random.default_rng(seed)
-        self._kept: Kept | None = None
+        self._kept: State | None = None
         self._updates = 0
 
     @property
     def inducing_points(self) -> tuple[np.ndarray, ...]:
-        if self._kept is None:
-            return ()
-        where = self._kept.inducing
-        return (np.asarray(where.points[0][where.mask[0]]),)
+        return () if self._kept is None else self._kept.points
 
-    @double_precision
     def update(self, data: Data) -> None:
         """Learn a batch."""
         self._updates += 1
         new = rows(self._specification.names, data)
-        kept = self._kept or _nothing(start_model(self._specification, data), new.x.shape[1])
-        batch, inducing = new.pack(), slots((self._placed(new.x),))
-        model, held = kept.model, _begin(kept, kept.model, inducing, batch)
+        if self._kept is None:
+            nowhere = np.zeros((0, new.x.shape[1]))
+            self._kept = _LEARNER.init(start_model(self._specification, data), (nowhere,))
+        task = Task(self._kept, self._kept.model.batch(new))
+        trial = task.trial(self._kept.model, self._placed(new.x))
+        held = first_sites(trial.setting)
         for _ in range(self._rounds if self._learn else 0):
-            held = _fitted(kept, model, inducing, batch, held).rows
-            model, inducing = _moved(
-                kept, model, inducing, batch, held, evaluations=self._evaluations
-            )
-        site = _fitted(kept, model, inducing, batch, held).site
-        self._kept = Kept(model, inducing, site)
+            held = _fitted(trial, held).rows
+            trial = task.moved(trial, held, self._evaluations)
+        site = _fitted(trial, held).site
+        self._kept = _LEARNER.init(trial.wrapped, trial.prior.points).replace(site=site)
 
     def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
         """Learn samples one at a time in closed form; hyperparameters and points do not change."""
@@ -126,7 +126,7 @@ class StreamingSparse:
 
     def _placed(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "M P"]:
         """Initial inducing points: a random choice of old points and of inputs of the batch."""
-        old = self.inducing_points[0] if self._kept else np.zeros((0, x.shape[1]))
+        old = learned(self._kept).points[0]
         wanted = self._points(self._updates)
         kept = min(len(old), wanted - wanted // self._updates)
         stay = self._generator.choice(len(old), kept, replace=False)
@@ -135,85 +135,152 @@ class StreamingSparse:
         fresh = self._generator.choice(len(distinct), count, replace=False)
         return np.concatenate([old[np.sort(stay)], distinct[np.sort(fresh)]])
 
-    @double_precision
     def predict(self, x: np.ndarray, channel: str | None = None) -> Prediction:
         """Predict the channel at `x`."""
         kept = learned(self._kept)
         index = position(self._specification, channel)
-        return prediction(kept.model, lambda rows, _: _predict(kept, rows), x, index)
+
+        def marginal(at: Float[np.ndarray, "N P"]) -> tuple[np.ndarray, np.ndarray]:
+            return _LEARNER.predict(kept, at, index)
+
+        return prediction(kept.model, marginal, x, index)
 
 
-def _nothing(model: Generative, width: int) -> Kept:
-    """A past without data: a single inducing point with an empty site."""
-    inducing = slots((np.zeros((1, width)),))
-    return Kept(model, inducing, empty(1, inducing.mask.shape[1]))
+class Trial(NamedTuple):
+    """What a choice of hyperparameters and inducing points means for the batch and the past."""
+
+    wrapped: MultiTaskGP
+    setting: Setting
+    prior: Prior
+    cross: tuple[Float[np.ndarray, "_ N"], ...]
+    projection: Projection
+    mixed: Mixed
+    half: Float[np.ndarray, "M A"]  # L_b⁻¹K_ba
+    map: Float[np.ndarray, "A M"]  # C: a, whitened like its site, is C·v_b on average
+    lost: float  # what E_q[log t(a)] has over that of C·v_b
 
 
-class _Setting(NamedTuple):
-    model: Generative  # unwrapped
-    features: Features
-    carried: Site
-    lost: Float[Array, ""]
+class Task(NamedTuple):
+    """The past, and the batch that comes after it."""
+
+    kept: State
+    batch: Batch
+
+    def trial(self, wrapped: MultiTaskGP, points: Inputs) -> Trial:
+        model, (old,), site = unwrap(wrapped), self.kept.points, self.kept.site
+        prior = Prior.of(model, (points,))
+        cross = prior.cross(self.batch.x)
+        projection = prior.project(self.batch.x, cross)
+        mixed = Mixed.of(model, self.batch, factorised=False)
+        half = solve_lower(prior.chols[0], prior.cross_to((old,))[0])
+        design = self._whitened(half.T)
+        centred = old - prior.origin
+        total = with_nugget(prior.kernels[0].matrix(centred, centred))
+        left = self._whitened(self._whitened(total).T) - design @ design.T  # K_aa − Q_aa
+        lost = -0.5 * float(np.vdot(site.precision[0], left))
+        setting = Setting(model, self.batch, mixed.features(projection), through(site, [design]))
+        return Trial(wrapped, setting, prior, cross, projection, mixed, half, design, lost)
+
+    def _whitened(self, matrix: Float[np.ndarray, "A _"]) -> Float[np.ndarray, "A _"]:
+        """L_a⁻¹ times a matrix, by the prior that the site is whitened by."""
+        return solve_lower(self.kept.prior.chols[0], matrix)
+
+    def _unwhitened(self, matrix: Float[np.ndarray, "A _"]) -> Float[np.ndarray, "A _"]:
+        """L_a⁻ᵀ times a matrix."""
+        return solve_lower(self.kept.prior.chols[0], matrix, transpose=True)
+
+    def moved(self, trial: Trial, held: RowSites, evaluations: int) -> Trial:
+        """Better hyperparameters and inducing points for these row sites."""
+        points, theta = trial.prior.points[0], free_vector(trial.wrapped)
+        # Points move in units of the standard deviation of the inputs.
+        spread = np.std(self.batch.x, axis=0) + 1e-12
+
+        def at(vector: np.ndarray) -> Trial:
+            shift = vector[len(theta) :].reshape(points.shape)
+            return self.trial(with_free(trial.wrapped, vector[: len(theta)]), points + spread * shift)
+
+        def objective(vector: np.ndarray) -> tuple[float, np.ndarray]:
+            value, by_theta, by_points = self.bound(at(vector), held)
+            gradient = np.concatenate([by_theta, np.ravel(spread * by_points)])
+            return value / self.batch.size, gradient / self.batch.size
+
+        start = np.concatenate([theta, np.zeros(points.size)])
+        return at(maximise(objective, start, evaluations=evaluations)[0])
+
+    def bound(
+        self, trial: Trial, held: RowSites
+    ) -> tuple[float, Float[np.ndarray, " T"], Float[np.ndarray, "M P"]]:
+        """The bound with the priors of hyperparameters, and its gradient by them and by points."""
+        model, batch, features, carried = setting = trial.setting
+        sites = exact_sites(setting, held)
+        site = carried + aggregate(batch, sites, features)
+        posterior = condition(site)
+        at_rows = marginals(batch, posterior, features)
+        by_rows = expected_adjoint(model, batch, at_rows.mean, at_rows.covariance)
+        value = site_bound(batch, by_rows.value, sites, posterior, at_rows)
+        fit = Fit(sites, site, posterior, at_rows, value)
+        block = block_adjoint(setting, fit, by_rows, 0)
+        by_projection, by_loadings = trial.mixed.adjoint(
+            trial.projection, (block.design,), by_rows.by_covariance
+        )
+        by_kernel, by_points = self._by_kernel(trial, block, by_projection)
+        channels = by_channels(model, batch, by_rows, by_loadings)
+        _add_exact_sites(channels[0]["likelihood"], setting, fit, block)
+        gradients = {"kernels": by_kernels(model, [by_kernel]), "channels": tuple(channels)}
+        prior, by_prior = log_prior(trial.wrapped)
+        by_theta = free_gradient(trial.wrapped, gradients) + by_prior
+        return value + trial.lost + prior, by_theta, by_points
+
+    def _by_kernel(
+        self, trial: Trial, block: ByBlock, by_projection: Projection
+    ) -> tuple[dict[str, Any], Float[np.ndarray, "M P"]]:
+        """Derivatives by the kernel's parameters and by the inducing points b.
+
+        K(b, x) enters through the batch, K(b, a) and K(a, a) through the past, K(b, b) through
+        both.
+        """
+        prior, site = trial.prior, self.kept.site
+        kernel, z, x = prior.kernels[0], prior.points[0] - prior.origin, self.batch.x - prior.origin
+        old = self.kept.points[0] - prior.origin
+        by_map = carried_adjoint(site, (trial.map,), [block], prior.sizes)[0]
+        by_map += site.precision[0] @ trial.map  # through what is lost
+        by_past = solve_lower(prior.chols[0], self._unwhitened(by_map).T, transpose=True)
+        by_gram, by_cross, by_diagonal = gram_adjoints(
+            prior, 0, trial.projection, by_projection, -by_past @ trial.half.T
+        )
+        by_old = -0.5 * self._unwhitened(self._unwhitened(site.precision[0]).T)
+        by_old.flat[:: len(old) + 1] *= 1 + NUGGET
+        by_kernel = kernel.pullback(z, z, by_gram, prior.grams[0])
+        for more in (
+            kernel.pullback(z, x, by_cross, trial.cross[0]),
+            kernel.diagonal_pullback(x, by_diagonal),
+            kernel.pullback(z, old, by_past),
+            kernel.pullback(old, old, by_old),
+        ):
+            by_kernel = summed(by_kernel, more)
+        # Each point stands in a row and in a column of K(b, b), which is symmetric.
+        by_points = 2 * kernel.input_gradient(z, z, by_gram, prior.grams[0])
+        by_points += kernel.input_gradient(z, x, by_cross, trial.cross[0])
+        return by_kernel, by_points + kernel.input_gradient(z, old, by_past)
 
 
-def _setting(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch) -> _Setting:
-    """What these hyperparameters and inducing points mean for the batch and for the past."""
-    model, old = paramax.unwrap(wrapped), kept.inducing
-    kernel = model.latent_kernels[0]
-    chol = factorise(model, new)
-    rows = features(model, new, chol, batch.x, batch.channel, factorised=False)
-    whitener = factorise(paramax.unwrap(kept.model), old)
-    cross = cross_gram(kernel, new.points[0], new.mask[0], old.points[0], old.mask[0])
-    half = solve_lower(chol[0], cross)  # L_b⁻¹K_ba
-    design = solve_lower(whitener[0], half.T)  # of a, whitened like its site, given b
-    left = gram(kernel, old.points[0], old.mask[0]) - half.T @ half  # K_aa − Q_aa
-    open_ = solve_lower(whitener[0], solve_lower(whitener[0], left).T)
-    lost = -0.5 * jnp.sum(kept.site.precision[0] * open_)
-    return _Setting(model, rows, through(kept.site, design[None]), lost)
+def _fitted(trial: Trial, held: RowSites) -> Fit:
+    return e_step(trial.setting, held, rounds=_E_ROUNDS, tolerance=_E_TOLERANCE)[0]
 
 
-@compiled
-def _begin(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch) -> RowSites:
-    s = _setting(kept, wrapped, new, batch)
-    return first_sites(s.model, batch, s.features, s.carried)
-
-
-@compiled
-def _fitted(kept: Kept, wrapped: Generative, new: Inducing, batch: Batch, held: RowSites) -> Fit:
-    s = _setting(kept, wrapped, new, batch)
-    return e_step(
-        s.model, batch, s.features, s.carried, held, rounds=_E_ROUNDS, tolerance=_E_TOLERANCE
-    )[0]
-
-
-@compiled
-def _moved(
-    kept: Kept, wrapped: Generative, new: Inducing, batch: Batch, held: RowSites,
-    *, evaluations: int,
-) -> tuple[Generative, Inducing]:  # fmt: skip
-    """Better hyperparameters and inducing points for these row sites."""
-    trainable, rest = split(wrapped)
-    # Points move in units of the standard deviation of the inputs.
-    spread = jnp.std(batch.x, axis=0, where=batch.mask[:, None]) + 1e-12
-
-    def objective(moving: tuple) -> Float[Array, ""]:
-        model = eqx.combine(moving[0], rest)
-        points = Inducing(new.points + spread * moving[1], new.mask)
-        s = _setting(kept, model, points, batch)
-        rows = exact_sites(s.model, batch, s.features, held)
-        bound = fit_rows(s.model, batch, s.features, s.carried, rows).bound
-        return (bound + s.lost + log_prior(model)) / jnp.sum(batch.mask)
-
-    start = (trainable, jnp.zeros_like(new.points))
-    (best, shift), _ = maximise(objective, start, evaluations=evaluations)
-    return eqx.combine(best, rest), Inducing(new.points + spread * shift, new.mask)
-
-
-@compiled
-def _predict(kept: Kept, x: Float[Array, "N P"]) -> tuple[Array, Array]:
-    model = paramax.unwrap(kept.model)
-    chol = factorise(model, kept.inducing)
-    channel = jnp.zeros(len(x), int)
-    rows = features(model, kept.inducing, chol, x, channel, factorised=False)
-    at_rows = marginals(condition(kept.site), rows)
-    return at_rows.mean, at_rows.covariance
+def _add_exact_sites(
+    by_likelihood: dict[str, Any], setting: Setting, fit: Fit, block: ByBlock
+) -> None:
+    """Add how exact sites depend on the noise, where the only channel has such."""
+    by_precision = tuple(
+        own + 0.5 * explained
+        for own, explained in zip(block.row_precision, fit.marginals.explained, strict=True)
+    )
+    offset = setting.features.offset
+    for group, likelihood, mean, by_p in of_groups(
+        setting.model, setting.batch, offset, by_precision
+    ):
+        if likelihood.conjugate:
+            by_b = block.row_linear[group.flat].reshape(-1, group.latents)
+            for name, more in likelihood.site_gradient(group.y, mean, by_b, by_p).items():
+                by_likelihood[name] = by_likelihood[name] + more

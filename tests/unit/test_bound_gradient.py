@@ -1,0 +1,289 @@
+"""Closed-form gradients of the bound and of what is remembered, against central differences."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+from tests._reference import build, families
+
+import streamgp as sgp
+from streamgp.inducing.placement import extended
+from streamgp.inference import refinement
+from streamgp.inference.e_step import first_sites
+from streamgp.inference.learner import Learner
+from streamgp.inference.sites import RowSites
+from streamgp.inference.vem import VEM, Episode, Options
+from streamgp.parameters import free_size, free_vector, unwrap, with_free
+
+
+class Case(NamedTuple):
+    names: tuple[str, ...]
+    latents: Any = None
+    factorised: bool = False
+    width: int = 1
+    carried: bool = True
+
+
+def _wave(x1, x2, period):
+    return 1.1 + np.cos((x1 - x2.T) / period)
+
+
+ALONE = {name: Case((name,), 2 if "Hetero" in name else None) for name in families.FAMILIES}
+TOGETHER = {
+    "two channels": Case(("Gaussian", "Poisson"), 2),
+    "one, two and three latent parameters": Case(
+        ("Categorical", "Gaussian", "HeteroscedasticGaussian", "Poisson"), 2
+    ),
+    "conjugate channels": Case(("Gaussian", "Weighted", "LogNormal"), 3),
+    "two draws of a kernel": Case(("Gaussian", "Bernoulli"), [(sgp.Matern52(), 2)]),
+    "draws of two kernels": Case(("StudentT", "Gamma"), [(sgp.RBF(), 2), sgp.Matern32()]),
+    "factorised": Case(("Gaussian", "Bernoulli"), 2, factorised=True),
+    "factorised classes": Case(("Categorical", "Gaussian"), [(sgp.RBF(), 2)], factorised=True),
+    "one function, factorised": Case(("Gaussian",), 1, factorised=True),
+}
+KERNELS = {
+    "sum": sgp.RBF() + sgp.Linear(),
+    "product": sgp.RBF() * sgp.Periodic(period=2.5),
+    "sum of products": 2.0 * sgp.Matern32() * sgp.RBF() + sgp.Constant(0.4),
+    "exponential": sgp.Matern12(),
+    "rational": sgp.RationalQuadratic(),
+    "function": sgp.FunctionKernel(_wave, {"period": 1.3}) * sgp.RBF(),
+}
+OF_KERNELS = {name: Case(("Poisson",), [kernel]) for name, kernel in KERNELS.items()}
+INPUTS = {
+    "two inputs": Case(("Gaussian",), width=2),
+    "columns": Case(("Gaussian",), [sgp.RBF().on(0) + sgp.Matern52().on(1)], width=2),
+    "three inputs": Case(("Bernoulli",), [sgp.Matern32()], width=3),
+}
+CASES = {**ALONE, **TOGETHER, **OF_KERNELS, **INPUTS}
+
+
+def points_of(generator, count, width):
+    if width == 1:
+        return build.points(*[np.linspace(0, 5, 6) + 0.1 * q for q in range(count)])
+    return tuple(generator.uniform(0, 5, (7, width)) for _ in range(count))
+
+
+def episode_of(case, rows=12):
+    """A batch that meets a state, and the sites that its rows settle at."""
+    generator = np.random.default_rng(0)
+    parts = families.draw(generator, case.names, 0, 4, rows, case.width)
+    model = families.started(case.names, case.latents, parts)
+    learner = Learner(VEM(evaluations=3), factorised=case.factorised)
+    state = learner.init(model, points_of(generator, sum(model.draws), case.width))
+    if case.carried:
+        state, _ = learner.step(state, build.rows(*parts))
+        parts = families.draw(generator, case.names, 1, 5, rows, case.width)
+    batch = state.model.batch(build.rows(*parts))
+    episode = Episode(state, batch, Options(case.factorised, 100, 1e-4))
+    return episode, settled(episode, state.model)
+
+
+def settled(episode, model):
+    return episode.learn(episode.trial(model), None).fit.rows
+
+
+def displaced(model, size=0.1):
+    vector = free_vector(model)
+    return vector + size * np.random.default_rng(1).normal(size=vector.size)
+
+
+def assert_close(got, wanted, tolerance=1e-6):
+    scale = np.max(np.abs(wanted))
+    assert scale > 1e-3  # or nothing is compared
+    np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance * scale)
+
+
+def check_objective(case, size=0.1, tolerance=1e-6):
+    episode, held = episode_of(case)
+    theta = displaced(episode.state.model, size)
+
+    def objective(vector):
+        return episode.objective(episode.trial(with_free(episode.state.model, vector)), held)
+
+    value, gradient = objective(theta)
+    assert np.isfinite(value)
+    # Not so small that rounding shows through a badly conditioned factor.
+    wanted = build.slopes(lambda vector: objective(vector)[0], theta, 1e-4)
+    assert_close(gradient, wanted, tolerance)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_objectives_gradient(name):
+    check_objective(CASES[name])
+
+
+@pytest.mark.parametrize("name", ["Gaussian", "Poisson", "two draws of a kernel", "factorised"])
+def test_before_any_data(name):
+    check_objective(CASES[name]._replace(carried=False))
+
+
+@pytest.mark.parametrize("name", ["Gaussian", "two channels", "factorised classes"])
+def test_at_the_states_own_hyperparameters(name):
+    """Where nothing is whitened anew."""
+    episode, held = episode_of(CASES[name])
+    start = free_vector(episode.state.model)
+    _, gradient = episode.objective(episode.trial(episode.state.model), held)
+
+    def value(vector):
+        return episode.objective(episode.trial(with_free(episode.state.model, vector)), held)[0]
+
+    assert_close(gradient, build.slopes(value, start, 1e-4))
+
+
+@pytest.mark.parametrize("name", ["Poisson", "two channels", "factorised"])
+def test_with_any_sites_held(name):
+    """Not only with those that are best for the batch and the state's hyperparameters."""
+    episode, held = episode_of(CASES[name])
+    generator = np.random.default_rng(2)
+    held = RowSites(
+        held.linear + generator.normal(size=held.linear.shape),
+        tuple(1.5 * p + 0.1 * np.eye(p.shape[1]) for p in held.precision),
+    )
+    theta = displaced(episode.state.model)
+
+    def objective(vector):
+        return episode.objective(episode.trial(with_free(episode.state.model, vector)), held)
+
+    wanted = build.slopes(lambda vector: objective(vector)[0], theta, 1e-4)
+    assert_close(objective(theta)[1], wanted)
+
+
+def test_a_channel_without_data_is_pulled_nowhere():
+    """Neither by the batch nor by its prior."""
+    episode, _ = episode_of(CASES["two channels"]._replace(carried=False))
+    state = episode.state
+    rows = build.rows(*families.draw(np.random.default_rng(3), ("Gaussian",), 0, 4))
+    alone = Episode(state, state.model.batch(rows), episode.options)
+    trial = alone.trial(with_free(state.model, displaced(state.model)))
+    _, gradient = alone.objective(trial, settled(alone, trial.wrapped))
+    silent = free_size(state.model.channels[1])
+    np.testing.assert_array_equal(gradient[-silent:], 0.0)
+    assert np.all(gradient[:-silent] != 0)
+
+
+def test_hyperparameters_without_a_batch():
+    """What is carried, remembered and believed has a gradient too."""
+    episode, _ = episode_of(CASES["Gaussian"])
+    state = episode.state
+    nothing = state.model.batch(build.rows((0, np.zeros((0, 1)), np.zeros((0, 1)))))
+    refine = Episode(state, nothing, episode.options)
+
+    def objective(vector):
+        trial = refine.trial(with_free(state.model, vector))
+        return refine.objective(trial, first_sites(trial.setting))
+
+    theta = displaced(state.model)
+    wanted = build.slopes(lambda vector: objective(vector)[0], theta, 1e-4)
+    assert_close(objective(theta)[1], wanted)
+
+
+# -- refined points --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Gaussian", "Poisson", "Categorical", "two draws of a kernel", "factorised", "sum", "product",
+     "rational", "function", "two inputs", "columns", "three inputs"],
+)  # fmt: skip
+@pytest.mark.parametrize("carried", [False, True])
+def test_the_bounds_gradient_by_new_points(name, carried):
+    """Points behind the old ones: what is carried does not depend on them."""
+    case = CASES[name]._replace(carried=carried)
+    episode, _ = episode_of(case)
+    state, batch, options = episode.state, episode.batch, episode.options
+    old = [len(z) if carried else 0 for z in state.points]
+    fresh = np.random.default_rng(4).uniform(0, 5, (len(old), 3, case.width))
+    kept = [z[:count] for z, count in zip(state.points, old, strict=True)]
+
+    def at(vector):
+        moved = vector.reshape(fresh.shape)
+        points = tuple(np.concatenate(pair) for pair in zip(kept, moved, strict=True))
+        bare = state if carried else Learner(factorised=case.factorised).init(
+            state.model, tuple(z[:0] for z in state.points)
+        )
+        return Episode(extended(bare, points), batch, options)
+
+    def bound(vector):
+        there = at(vector)
+        return refinement._bound(there.trial(there.state.model), held)
+
+    start = fresh.ravel()
+    held = settled(at(start), state.model)
+    value, by_points = bound(start)
+    got = np.concatenate([by[count:].ravel() for by, count in zip(by_points, old, strict=True)])
+    wanted = build.slopes(lambda vector: bound(vector)[0], start, 1e-4)
+    assert np.isfinite(value)
+    assert_close(got, wanted, 1e-5 if name == "function" else 1e-6)
+
+
+# -- what is remembered ----------------------------------------------------------------------------
+
+
+def expected_at(state, batch, theta):
+    """Σ E_q[log p(y|f)] under other hyperparameters, q(u) held; dense, and latent by latent."""
+    held, model = state.plain, unwrap(with_free(state.model, theta))
+    nugget = 1 + 1e-10
+
+    def grams(plain):
+        found = [k.matrix(z - plain.origin, z - plain.origin)
+                 for k, z in zip(plain.latent_kernels, state.points, strict=True)]  # fmt: skip
+        return [k + (nugget - 1) * np.diag(np.diag(k)) for k in found]
+
+    root = block_diag(*[np.linalg.cholesky(k) for k in grams(held)])
+    covariance_v = np.linalg.inv(np.eye(len(root)) + block_diag(*state.site.precision))
+    mean_u = root @ covariance_v @ np.concatenate(state.site.linear)
+    covariance_u = root @ covariance_v @ root.T
+    x = batch.x - model.origin
+    crosses, left = [], []
+    for kernel, z, gram in zip(model.latent_kernels, state.points, grams(model), strict=True):
+        cross = np.linalg.solve(gram, kernel.matrix(z - model.origin, x)).T  # N M
+        crosses.append(cross)
+        left.append(kernel.diagonal(x) - np.sum(cross @ gram * cross, axis=1))
+    total = 0.0
+    for group in batch.groups:
+        channel = model.channels[group.channel]
+        for n, y in zip(range(group.rows.start, group.rows.stop), group.y, strict=True):
+            parts = [np.outer(channel.loadings[:, q], c[n]) for q, c in enumerate(crosses)]
+            a = np.concatenate(parts, axis=1)
+            mean = channel.offset + a @ mean_u
+            own = channel.loadings * np.array([v[n] for v in left]) @ channel.loadings.T
+            covariance = a @ covariance_u @ a.T + own
+            likelihood = channel.likelihood
+            total += likelihood.expected(y[None], mean[None], covariance[None]).value[0]
+    return float(total)
+
+
+def remembered(case):
+    """A state after one batch at fixed hyperparameters, well settled, and the batch."""
+    generator = np.random.default_rng(0)
+    parts = families.draw(generator, case.names, 0, 4, 12, case.width)
+    model = families.started(case.names, case.latents, parts)
+    learner = Learner(
+        VEM(rounds=1, evaluations=1), factorised=case.factorised, e_tolerance=1e-13, e_rounds=400
+    )
+    points = points_of(generator, sum(model.draws), case.width)
+    state, _ = learner.step(learner.init(model, points), build.rows(*parts))
+    return state, state.model.batch(build.rows(*parts))
+
+
+MEMORIES = [
+    "Poisson", "Gamma", "NegativeBinomial", "Ordinal", "Multinomial", "StudentT",
+    "two channels", "conjugate channels", "two draws of a kernel", "factorised",
+    "sum", "product", "two inputs",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+def test_what_is_remembered_is_the_slope_of_the_expected_density(name):
+    """By kernels, weights and likelihood parameters alike."""
+    state, batch = remembered(CASES[name])
+    start = free_vector(state.model)
+    wanted = build.slopes(lambda theta: expected_at(state, batch, theta), start, 1e-3)
+    got = state.memory.gradient
+    if state.noise_is_exact:  # kept beside the site
+        own = free_size(state.model.kernels)
+        np.testing.assert_array_equal(got[own:], 0.0)
+        got, wanted = got[:own], wanted[:own]
+    assert_close(got, wanted, 2e-5)
