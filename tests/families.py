@@ -106,7 +106,7 @@ def _poisson(y, f):
     return stats.poisson.logpmf(y, np.exp(f[:, 0]))
 
 
-def _below(f):
+def below(f):
     """P(y < k) of the four ordered classes k, and one."""
     cutpoints = np.array([-np.inf, -1.0, -0.3, 1.2, np.inf])
     return special.expit(cutpoints - f[..., :1])
@@ -261,8 +261,8 @@ FAMILIES = {
     ),
     "ordinal": Family(
         sgp.Ordinal(4, first=-1.0, gaps=GAPS),
-        lambda y, f: np.log(np.diff(_below(f), axis=-1)[:, int(y)]),
-        lambda rng, f: np.sum(rng.uniform(size=(*f.shape[:-1], 1)) > _below(f)[..., 1:], axis=-1),
+        lambda y, f: np.log(np.diff(below(f), axis=-1)[:, int(y)]),
+        lambda rng, f: np.sum(rng.uniform(size=(*f.shape[:-1], 1)) > below(f)[..., 1:], axis=-1),
         observed=(0.0, 1.0, 2.0, 3.0),
         impossible=(-1.0, 0.5, 4.0),
         classes=4,
@@ -335,7 +335,7 @@ FAMILIES = {
     ),
     "weighted classes": Family(
         sgp.Weighted(sgp.Ordinal(4, first=-1.0, gaps=GAPS)),
-        lambda y, f: y[1] * np.log(np.diff(_below(f), axis=-1)[:, int(y[0])]),
+        lambda y, f: y[1] * np.log(np.diff(below(f), axis=-1)[:, int(y[0])]),
         None,
         observed=((0, 0.5), (1, 3), (2, 1), (3, 0.5)),
         impossible=((1, -0.5), (4, 1)),
@@ -394,7 +394,6 @@ FAMILIES = {
         lambda rng, f: rng.exponential(np.exp(-f[..., 0])),
         observed=(0.1, 1.0, 4.0),
         impossible=(-1.0,),
-        width=0.5,
     ),
     "a user's, of two latents": Family(
         Regular(),

@@ -237,10 +237,10 @@ class _Fold:
                 left = own - known_by + (self.projection.open[q, come] if q == r else 0.0)
                 self.latents.covariance[come, q, r] = self.latents.covariance[come, r, q] = left
 
-    def _group(self, part: _Part):
+    def _group(self, part: _Part) -> Group:
         return self.setting.batch.groups[part.group]
 
-    def _likelihood(self, part: _Part):
+    def _likelihood(self, part: _Part) -> Likelihood:
         return self.setting.model.channels[self._group(part).channel].likelihood
 
 

@@ -7,6 +7,7 @@ excess of what is usual adds up, and anything else lets it decay.
 """
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from streamgp.registry import storable
@@ -27,21 +28,23 @@ class Watch(NamedTuple):
     variance: float = 0.0
     excess: float = 0.0
 
-    def surprise(self, score: float) -> float:
-        """How many spreads below its usual a score is; zero while too few have been seen."""
-        if self.scores < _WARM_UP:
-            return 0.0
-        spread = math.sqrt(self.variance) + 1e-3 * abs(self.mean) + 1e-12
-        return (self.mean - max(score, -1e300)) / spread
-
-    def seen(self, score: float) -> tuple["Watch", bool]:
-        """The record with one more score, and whether the stream has changed."""
-        surprise = self.surprise(score)
-        total = max(0.0, self.excess + min(surprise, _LARGEST) - _USUAL)
-        changed = total > _ALARM
-        floor = self.mean - _LARGEST * math.sqrt(self.variance) if self.scores else -1e150
-        score = max(score, floor)
-        rate = 1.0 / min(self.scores + 1, _MEMORY)
-        mean = self.mean + rate * (score - self.mean)
-        variance = (1 - rate) * (self.variance + rate * (score - self.mean) ** 2)
-        return Watch(self.scores + 1, mean, variance, 0.0 if changed else total), changed
+    def seen(self, scores: Iterable[float]) -> tuple["Watch", float, bool]:
+        """The record with more scores, the largest surprise, and whether the stream has changed."""
+        count, mean, variance, excess = self
+        largest, is_change = -math.inf, False
+        for score in scores:  # plain numbers: a stream may bring a million of them
+            surprise = 0.0
+            if count >= _WARM_UP:
+                spread = math.sqrt(variance) + 1e-3 * abs(mean) + 1e-12
+                surprise = (mean - max(score, -1e300)) / spread
+            largest = max(largest, surprise)
+            excess = max(0.0, excess + min(surprise, _LARGEST) - _USUAL)
+            if excess > _ALARM:
+                is_change, excess = True, 0.0
+            floor = mean - _LARGEST * math.sqrt(variance) if count else -1e150
+            score = max(score, floor)
+            rate = 1.0 / min(count + 1, _MEMORY)
+            variance = (1 - rate) * (variance + rate * (score - mean) ** 2)
+            mean += rate * (score - mean)
+            count += 1
+        return Watch(count, mean, variance, excess), largest, is_change

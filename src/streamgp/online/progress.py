@@ -79,13 +79,10 @@ def watched(
     watches, by_channel, surprise, changed = dict(progress.watches), {}, {}, []
     for name, rows_of_channel in rows.by_channel():
         own = scores[rows_of_channel]
-        watch = watches.get(name, Watch())
-        surprises = []
-        for score in own.tolist() if one_by_one else [float(np.mean(own))]:
-            surprises.append(watch.surprise(score))
-            watch, is_change = watch.seen(score)
-            if is_change and name not in changed:
-                changed.append(name)
-        watches[name], by_channel[name], surprise[name] = watch, own, max(surprises)
+        numbers = own.tolist() if one_by_one else [float(np.mean(own))]
+        watches[name], surprise[name], is_change = watches.get(name, Watch()).seen(numbers)
+        by_channel[name] = own
+        if is_change:
+            changed.append(name)
     seen = dataclasses.replace(progress, watches=watches)
     return seen, Scores(by_channel, surprise, tuple(changed))

@@ -10,22 +10,15 @@ import streamgp as sgp
 from streamgp_lab.checks import command, streaming_toy
 
 
-def oldest(state: sgp.State, budget: int) -> np.ndarray:
+def oldest(state: sgp.State, budget: int) -> list[np.ndarray]:
     """Keep the points that were added last."""
-    mask = np.asarray(state.inducing.mask)
-    rank = np.cumsum(mask[:, ::-1], axis=1)[:, ::-1]
-    return mask & (rank <= budget)
+    return [np.arange(len(points)) >= len(points) - budget for points in state.points]
 
 
-def random(state: sgp.State, budget: int) -> np.ndarray:
+def random(state: sgp.State, budget: int) -> list[np.ndarray]:
     """Keep random points."""
     generator = np.random.default_rng(int(state.count))
-    mask = np.asarray(state.inducing.mask)
-    kept = np.zeros_like(mask)
-    for q, row in enumerate(mask):
-        slots = np.flatnonzero(row)
-        kept[q, generator.choice(slots, min(budget, len(slots)), replace=False)] = True
-    return kept
+    return [generator.permutation(len(points)) < budget for points in state.points]
 
 
 RULES = {"least information (default)": None, "oldest": oldest, "random": random}

@@ -18,30 +18,30 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import jax
 import numpy as np
 
 import streamgp as sgp
 from streamgp.inducing import AbstractStrategy
 from streamgp.inference.carry import Carry, Marginals, Projection
+from streamgp.parameters import free_vector
 from streamgp_lab.checks import command
 from streamgp_lab.checks.worlds import FAMILIES, Batch, World
 from streamgp_lab.progress import Bar, bar
 
-BUDGET = 20  # the padded size is the same while a batch adds half as many points
+BUDGET = 20
 MIXTURES = 6
 ROUNDING = 1e-6  # how far below zero rounding may take an eigenvalue, relatively
 
 
 class Kind(NamedTuple):
-    """What determines the programs that are compiled."""
+    """What a model consists of, and how large its batches are."""
 
     names: tuple[str, ...]
     latents: int | None = None
     width: int = 1
     factorised: bool = False
     carry: Carry = Projection()
-    largest: int = 8  # rows in a batch; more than 8 have another padded size
+    largest: int = 8  # rows in a batch
 
 
 class Failure(NamedTuple):
@@ -136,11 +136,19 @@ def _update(model: sgp.ContinualGP, batch: Batch, generator: np.random.Generator
 
 
 def _check(model: sgp.ContinualGP) -> None:
-    assert model.state is not None
-    for path, leaf in jax.tree_util.tree_leaves_with_path(model.state):
-        assert np.isfinite(leaf).all(), jax.tree_util.keystr(path)
-    for what in (*model.state.site.precision, model.state.memory.precision):
-        values = np.linalg.eigvalsh(np.asarray(what)) if what.size else np.zeros(1)
+    state = model.state
+    assert state is not None
+    parts = {
+        "hyperparameters": [free_vector(state.model)],
+        "inducing points": state.points,
+        "site": [*state.site.linear, *state.site.precision],
+        "memory": [state.memory.gradient, state.memory.precision],
+        "counts": [np.array([state.count, state.energy])],
+    }
+    for name, arrays in parts.items():
+        assert all(np.isfinite(array).all() for array in arrays), f"{name}: not finite"
+    for what in (*state.site.precision, state.memory.precision):
+        values = np.linalg.eigvalsh(what) if what.size else np.zeros(1)
         assert values[0] >= -ROUNDING * max(values[-1], 1.0), f"precision of {values[0]}"
 
 
@@ -220,7 +228,6 @@ def _turns(count: int, clock: Clock) -> Iterator[tuple[int, int]]:
             if clock.is_past((kind + 1) / count):
                 break
             yield kind, life
-        jax.clear_caches()  # the programs of one kind take some hundred megabytes
 
 
 def _described(seed: int, failure: Failure, every: list[Kind]) -> str:

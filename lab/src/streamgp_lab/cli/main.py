@@ -66,7 +66,6 @@ def main(arguments: list[str] | None = None) -> None:
     """
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING)
-    streamgp.use_compilation_cache()
     try:
         options.command(options)
     except (StreamGPError, OSError, ImportError) as error:

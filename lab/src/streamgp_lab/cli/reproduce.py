@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.numerics.compiling import use_compilation_cache
 from streamgp_lab.cli import listing
 from streamgp_lab.experiments.catalogue import EXPERIMENTS
 from streamgp_lab.experiments.experiment import Options
@@ -52,8 +51,8 @@ def run(
 
 
 def _run_all(todo: Sequence[Job], jobs: int) -> None:
-    """Run each job in its own process, because the programs of all would fill the memory."""
-    spawn = get_context("spawn")  # JAX has threads, which do not survive a fork
+    """Run each job in its own process."""
+    spawn = get_context("spawn")  # threads of BLAS do not survive a fork
     pool = ProcessPoolExecutor(jobs, spawn, max_tasks_per_child=1)
     with spawn.Manager() as manager, bars() as progress:
         news = manager.Queue()
@@ -80,8 +79,6 @@ def _able(name: str) -> int:
 
 def _run(job: Job, news: Any) -> Path:
     """In another process: run an experiment, tell which method is running, write the report."""
-    use_compilation_cache()
-
     def tell(method: str = "") -> None:
         news.put((job.name, method))
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import paramax
-from tinygp.kernels import Kernel
 
 from streamgp.gp import ContinualGP
+from streamgp.kernels import Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model.specification import Specification
+from streamgp.parameters import unwrap
 from streamgp_lab.baselines.exact import Exact
 from streamgp_lab.baselines.independent import Independent
 from streamgp_lab.baselines.infinite_horizon import InfiniteHorizon
@@ -78,7 +78,7 @@ def independent(channels: Mapping[str, Likelihood], **settings: object) -> Entry
 def steady(fitted: Exact | ContinualGP) -> InfiniteHorizon:
     """An infinite-horizon GP with the hyperparameters of a Matérn-3/2 model of one channel."""
     wrapped = fitted.model if isinstance(fitted, Exact) else fitted.state.model  # type: ignore[union-attr]
-    model = paramax.unwrap(wrapped)
+    model = unwrap(wrapped)
     (kernel,), (channel,) = model.kernels, model.channels
     return InfiniteHorizon(
         channel.likelihood,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgp.data import Rows
+from streamgp.data.batch import Rows
 from streamgp_lab.races import worker
 from streamgp_lab.races.environments import OWN, python
 
@@ -63,11 +63,11 @@ class Running:
 
     def learn(self, rows: Rows) -> Answer:
         """Learn a batch."""
-        return self._ask("learn", x=rows.x, y=rows.y, channel=rows.channel)
+        return self._ask("learn", x=rows.x, y=rows.y[:, 0], channel=rows.channel)
 
     def stream(self, rows: Rows) -> Answer:
         """Learn samples one at a time; `log_density` has the score of each before learning it."""
-        return self._ask("stream", x=rows.x, y=rows.y, channel=rows.channel)
+        return self._ask("stream", x=rows.x, y=rows.y[:, 0], channel=rows.channel)
 
     def predict(self, rows: Rows) -> Answer:
         """`mean` and `variance` of the observations at these inputs."""

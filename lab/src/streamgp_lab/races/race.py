@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data import Rows
+from streamgp.data.batch import Rows
 from streamgp_lab.problem import Problem, rows
 from streamgp_lab.races.contender import Contender, ContenderError, Running
 from streamgp_lab.reporting.claims import Claim
@@ -129,5 +129,5 @@ def _score_oldest(running: Running, problem: Problem) -> float:
 
 def _score(running: Running, problem: Problem, held_out: Rows) -> tuple[Score, float]:
     answer = running.predict(held_out)
-    found = score_of_moments(problem.kind, held_out.y, answer["mean"], answer["variance"])
+    found = score_of_moments(problem.kind, held_out.y[:, 0], answer["mean"], answer["variance"])
     return found, float(answer["wall"])
