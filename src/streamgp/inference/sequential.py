@@ -20,13 +20,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from streamgp.data.batch import Batch, Rows
+from streamgp.data.batch import Batch, Group, Rows
 from streamgp.inference.channel_memory import Latents
 from streamgp.inference.e_step import Setting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_sites
 from streamgp.inference.sites import RowSites, RunBlocks, Site, aggregate
 from streamgp.inference.state import State
+from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
 from streamgp.model.mixing import Mixed, Projection
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
