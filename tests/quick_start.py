@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-_OPTIONAL = ("matplotlib", "pandas", "polars")  # the quick start must do without them
+_OPTIONAL = ("jax", "matplotlib", "pandas", "polars", "tinygp")  # the quick start must do without them
 _CHECK = f"""
 import sys
 loaded = [name for name in {_OPTIONAL!r} if name in sys.modules]

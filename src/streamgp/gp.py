@@ -228,6 +228,7 @@ class ContinualGP:
         inputs: Any = None,
         channel: Any = None,
         value: Any = None,
+        columns: Any = None,
         learn: bool = True,
     ) -> UpdateReport:
         """Fold a batch in and let go of it.
@@ -238,13 +239,20 @@ class ContinualGP:
         where every other column is a channel, or, if it is long,
         `update(frame, inputs="date", channel="sensor", value="reading")`.
 
+        Where a likelihood takes several numbers per observation (`likelihood.columns`, such as a
+        count and its exposure), observations are an array (N, C) or a dictionary of columns. In a
+        wide frame they are the columns `visits` and `visits_exposure`, for a channel `visits`.
+
         Args:
             data: Inputs, a dictionary of (inputs, observations) by channel, or a frame. Inputs may
                 be numbers or times.
             y: Observations of the single channel. Classes may have labels.
             inputs: The input column of a frame, or a list of them; by default its index.
             channel: The column with the channels' names, if a frame is long.
-            value: The column with the values, if a frame is long.
+            value: The column with the values, if a frame is long; a list of columns where
+                observations are several numbers.
+            columns: Columns of a wide frame that are not called as usual, as a list of names by
+                channel: `columns={"visits": ["n", "hours"]}`.
             learn: Whether hyperparameters may be learned too. Everything else always is.
 
         Returns:
@@ -253,7 +261,7 @@ class ContinualGP:
         Raises:
             DataError: If the data cannot be used. The model is then as it was.
         """
-        layout = Layout(inputs, channel, value)
+        layout = Layout(inputs, channel, value, columns)
         with self._changing() as (updater, progress):
             channels, schema = updater.specification.channels, progress.schema
             intake = gather(data, y, layout, channels, schema)
@@ -271,6 +279,7 @@ class ContinualGP:
         *,
         inputs: Any = None,
         value: Any = None,
+        columns: Any = None,
         ahead: bool = True,
         learn: bool = True,
         progress: bool = False,
@@ -287,7 +296,9 @@ class ContinualGP:
             channel: The channel's name of each sample, where there are several channels. Of a long
                 frame, the column that has it.
             inputs: The input column of a frame, or a list of them; by default its index.
-            value: The column with the values, if a frame is long.
+            value: The column with the values, if a frame is long; a list of columns where
+                observations are several numbers.
+            columns: Columns of a wide frame that are not called as usual, as in `update`.
             ahead: Whether points are placed for several samples at a time. Without it they are
                 placed as by single updates too, which is slower where there are new ones.
             learn: Whether hyperparameters may be learned. Without it they stay as they are, which
@@ -309,7 +320,7 @@ class ContinualGP:
             >>> report.log_predictive_rows["y"].shape
             (200,)
         """
-        layout = Layout(inputs, channel, value)
+        layout = Layout(inputs, channel, value, columns)
         with self._changing() as (updater, now):
             intake = gather_in_order(x, y, layout, updater.specification.channels, now.schema)
             if intake.rows is None:

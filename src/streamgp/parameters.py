@@ -145,11 +145,18 @@ Parameter: TypeAlias = Any
 
 
 def fixed(value: Any) -> Frozen:
-    """A parameter that learning never touches.
+    """Keep a parameter of a kernel or a likelihood at a value, or keep mixing weights.
 
-    >>> import streamgp.parameters as p
-    >>> p.fixed(0.1).value
-    array(0.1)
+    Args:
+        value: A number, or an array.
+
+    Returns:
+        A parameter that learning never changes, to be given in place of a number.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.Gaussian(noise=sgp.fixed(0.1)).noise
+        Frozen(number=array(0.1))
     """
     return Frozen(np.asarray(value, float))
 

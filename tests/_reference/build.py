@@ -43,15 +43,20 @@ def one_gaussian(lengthscale=1.0, variance=1.0, noise=0.3, width=1):
 
 def points(*sets):
     """Inducing points, one set per latent function; 1-D arrays are one column."""
-    return tuple(np.asarray(s, float).reshape(len(s), -1) for s in sets)
+    return tuple(map(_columns, sets))
+
+
+def _columns(values):
+    array = np.asarray(values, float)
+    return array[:, None] if array.ndim == 1 else array
 
 
 def rows(*parts):
     """Rows from (channel, inputs, observations), one part after the other."""
     x, y, channels = [], [], []
     for index, inputs, observations in parts:
-        x.append(np.asarray(inputs, float).reshape(len(inputs), -1))
-        y.append(np.asarray(observations, float).reshape(len(inputs), -1))
+        x.append(_columns(inputs))
+        y.append(_columns(observations))
         channels.append(np.full(len(inputs), index))
     wide = max(part.shape[1] for part in y)
     padded = [np.pad(p, [(0, 0), (0, wide - p.shape[1])], constant_values=np.nan) for p in y]

@@ -14,7 +14,6 @@ import tinygp
 from scipy import special
 
 import streamgp as sgp
-from streamgp.parameters import Node
 from streamgp.persistence import container, disk
 from tests.golden.format1.streams import STREAMS, stream
 
@@ -43,6 +42,11 @@ class Waiting(sgp.Likelihood):
 @sgp.register(name="acme.rule")
 def two_more(t):
     return 2 + t
+
+
+@sgp.register(name="golden.rule")
+def golden_rule(t):
+    return 3 + 2 * t
 
 
 def batch(index):
@@ -375,6 +379,167 @@ def test_the_first_file_ever_written_can_be_read():
     assert model.observations == {"temperature": 6, "alarm": 6, "events": 4}
     assert [points.tolist() for points in model.inducing_points] == [[[0], [2], [4]]]
     assert model.hyperparameters["channels"]["temperature"]["noise"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_files_of_the_first_format_go_on_as_they_would_have(name):
+    """They were made by the versions that were built on JAX, and so were the numbers."""
+    said = json.loads((GOLDEN / f"{name}.json").read_text())
+    _, (data, options), x = stream(name)
+    model = sgp.load(GOLDEN / f"{name}.sgp")
+    assert list(model.channels) == said["channels"]
+    assert model.observations == said["observations"]
+    assert model.notes["levels"] == [1, 2.5, None]
+    assert_close(model.notes["array"], [0, 1, 2])
+    assert_close(numbers(model.inducing_points), numbers(said["inducing_points"]))
+    assert_close(numbers(model.hyperparameters), numbers(said["hyperparameters"]))
+    assert_predicts(model, x, said["predictions"])
+    again = sgp.from_bytes(model.to_bytes())
+    assert bits(again) == bits(model)
+    report = again.update(*data, **options, learn=False)
+    for part in ("log_predictive", "surprise"):
+        assert_close(numbers(getattr(report, part)), numbers(said["next"][part]), 1e-6)
+    assert_predicts(again, x, said["next"]["predictions"], 1e-6)
+    model.update(*data, **options)
+    assert_close(numbers(model.observations), numbers(again.observations))
+
+
+def assert_predicts(model, x, said, tolerance=1e-8):
+    for name in model.channels:
+        p = model.predict(x, name)
+        assert_close(p.latent_mean, said[name]["latent_mean"], tolerance)
+        assert_close(p.latent_variance, said[name]["latent_variance"], tolerance)
+        assert_close(p.variance, said[name]["variance"], tolerance)
+        mean = p.probabilities if p.likelihood.classes else p.mean
+        assert_close(mean, said[name]["mean"], tolerance)
+
+
+def assert_close(found, wanted, tolerance=1e-8):
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def numbers(tree):
+    """All numbers in a tree, in order; there were names for some parts that are numbered now."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, list | tuple):
+        return [number for part in tree for number in numbers(part)]
+    if tree is None or isinstance(tree, str | bool):
+        return []
+    return np.ravel(np.asarray(tree, float)).tolist()
+
+
+def old_file(latents):
+    """A file of the first format with those kernels, and no data."""
+    document, tensors = container._parts((GOLDEN / "alone.sgp").read_bytes())
+    contents = document["contents"]
+    for part in ("seen", "state", "updates", "learned_at", "latest", "levels", "watches", "schema"):
+        contents["progress"]["fields"].pop(part, None)
+    contents["progress"]["fields"]["seen"] = {"dict": [["y", 0]]}
+    contents["latents"] = latents
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(container, "FORMAT", 1)
+        return container.seal(contents, tensors)
+
+
+def kernel(name, **fields):
+    return {"class": name, "fields": fields}
+
+
+RBF = kernel("streamgp.RBF", lengthscale=2.0, variance=None)
+EXP = kernel("tinygp.Exp", scale=1.5, distance=kernel("tinygp.L1Distance"))
+
+
+def test_whole_numbers_of_the_first_format_stay_fixed():
+    period = kernel("streamgp.Periodic", lengthscale=None, variance=None, period=7)
+    twice = kernel("tinygp.Product", kernel1=kernel("tinygp.Constant", value=2), kernel2=period)
+    model = sgp.from_bytes(old_file([twice]))
+    (product,) = model._specification.latents
+    constant, periodic = product.kernels
+    assert isinstance(constant, sgp.kernels.Constant)
+    assert isinstance(constant.value, sgp.parameters.Frozen)
+    assert periodic.period.value == 7.0
+    assert not periodic.period.free.size
+
+
+def test_columns_of_the_first_format_are_found():
+    chosen = kernel("tinygp.transforms.Subspace", axis={"tuple": [1, 0]}, kernel=RBF)
+    (found,) = sgp.from_bytes(old_file([chosen]))._specification.latents
+    assert isinstance(found, sgp.kernels.OnColumns)
+    assert found.columns == (1, 0)
+    assert found.kernel.variance is None  # a lone channel's kernel learns its variance anyway
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"),
+    [
+        (kernel("tinygp.transforms.Linear", scale=2.0, kernel=RBF), "tinygp.transforms.Linear"),
+        (kernel("tinygp.transforms.Subspace", axis=-1, kernel=RBF), r"the columns \[-1\]"),
+        (kernel("paramax.NonTrainable", tree=RBF), "a fixed parameter that is not a number"),
+    ],
+)
+def test_kernels_that_there_are_no_more_are_named(bad, what):
+    with pytest.raises(sgp.FileError, match=rf"with kernels that this version has; got .*{what}"):
+        sgp.from_bytes(old_file([bad]))
+
+
+# -- kernels of tinygp -----------------------------------------------------------------------------
+
+
+def test_kernels_of_tinygp_go_on():
+    x, y = batch(0)
+    assert_goes_on(
+        lambda: sgp.ContinualGP(
+            {"a": sgp.Gaussian(), "b": sgp.Gaussian()},
+            latents=[
+                tinygp.transforms.Subspace(0, tinygp.kernels.Matern32(2.0)) + 0.5,
+                sgp.RBF() + tinygp.kernels.Polynomial(order=2.0, scale=sgp.fixed(3.0), sigma=1.0),
+                tinygp.kernels.ExpSquared() * sgp.RBF(3.0),
+            ],
+            learning=LEARNING,
+            inducing=GRID,
+        ),
+        [lambda model: model.update({"a": (x, y)}), lambda model: model.update({"b": (x, y)})],
+    )
+
+
+@pytest.mark.parametrize("format_", [1, 2])
+def test_files_with_kernels_of_tinygp_say_what_they_need(format_, tmp_path):
+    """In a process of its own, which has not imported the adapter."""
+    path = tmp_path / "model.sgp"
+    if format_ == 2:
+        sgp.ContinualGP(sgp.Gaussian(), latents=tinygp.kernels.Matern32(2.0)).save(path)
+    else:
+        path.write_bytes(old_file([EXP]))
+    code = (
+        "import sys, streamgp as sgp\n"
+        "try:\n    sgp.load(sys.argv[1])\n"
+        "except sgp.FileError as error:\n    print(error)\n"
+        "assert not {'jax', 'tinygp'} & {*sys.modules}\n"
+        "import streamgp.kernels.tinygp_adapter\n"
+        "print(sgp.load(sys.argv[1]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    error, model = done.stdout.splitlines()
+    assert error.startswith("expected '")
+    assert "`import streamgp.kernels.tinygp_adapter` before loading" in error
+    assert model.startswith("<ContinualGP {y: Gaussian}")
+
+
+def test_kernels_of_some_columns_go_on():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(0, 5, (12, 2)), rng.normal(size=12)
+    assert_goes_on(
+        lambda: sgp.ContinualGP(
+            sgp.Gaussian(), latents=sgp.RBF().on(1) + sgp.Matern32().on([0, 1]), learning=LEARNING
+        ),
+        updates((x[:6], y[:6]), (x[6:], y[6:])),
+    )
+
+
+# -- folders ---------------------------------------------------------------------------------------
 
 
 def test_a_missing_folder_is_said(tmp_path):

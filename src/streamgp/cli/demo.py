@@ -44,7 +44,7 @@ def run(*, out: Path, seed: int = 0) -> None:
         offline.update(airport.everything(data))
     console.print(_table(model, offline, data, first))
     console.print(
-        f"{model!r}\nThe stream took {streamed:.0f} s, most of it for compilation. "
+        f"{model!r}\nThe stream took {streamed:.0f} s. "
         f"Everything took {time.perf_counter() - begin:.0f} s."
     )
     _picture(model, data, out)

@@ -1,16 +1,18 @@
 """Observations of one channel as numbers that its likelihood allows."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from streamgp.data import columns, frames
 from streamgp.data.columns import Column, Label
 from streamgp.data.labels import encode
-from streamgp.data.wording import and_more, counted
+from streamgp.data.quantities import value_count
+from streamgp.data.wording import and_more, counted, place
 from streamgp.errors import DataError, problem
-from streamgp.likelihoods import Likelihood
+from streamgp.likelihoods import Likelihood, class_count
 
 
 def observed(values: Any, rows: int, what: str) -> Column:
@@ -62,15 +64,68 @@ def numbered(
     Raises:
         DataError: If the likelihood does not take observations of this kind.
     """
-    if likelihood.classes:
-        return encode(column, known, likelihood.classes, what, ordered=_needs_order(likelihood))
+    classes = class_count(likelihood)
+    if classes:
+        return encode(column, known, classes, what, ordered=_needs_order(likelihood))
+    return plain(column, what), ()
+
+
+def plain(column: Column, what: str) -> Float[np.ndarray, " N"]:
+    """The numbers of a column.
+
+    Args:
+        column: The column.
+        what: What its values are, for a message.
+
+    Returns:
+        The numbers, NaN where a value is missing.
+
+    Raises:
+        DataError: If the column does not hold numbers.
+    """
     if column.kind != "number":
         raise DataError(problem(f"{what} as numbers", column.describe(), "Convert them first."))
-    return column.values, ()
+    return column.values
+
+
+def present(
+    read: Sequence[Column], likelihood: Likelihood, what: str, rows: Int[np.ndarray, " N"]
+) -> Bool[np.ndarray, " N"]:
+    """Which rows were observed: those whose value is not missing.
+
+    Args:
+        read: One column for each of the likelihood's.
+        likelihood: The likelihood of the channel.
+        what: What the observations are, for a message.
+        rows: The number of each row in the user's data.
+
+    Returns:
+        A flag per row.
+
+    Raises:
+        DataError: If a row has a value, and something else that belongs to it is missing.
+    """
+    missing = np.stack([column.missing for column in read])
+    values = value_count(likelihood)
+    seen = ~np.all(missing[:values], axis=0)
+    for number, (name, gone) in enumerate(zip(likelihood.columns, missing, strict=True)):
+        bad = np.flatnonzero(seen & gone)
+        if len(bad):
+            is_value = number < values
+            raise DataError(
+                problem(
+                    f"a {name} for every one of the {what}",
+                    f"{counted(len(bad), 'missing value')}, {place(len(bad), rows[bad[0]])}",
+                    "Fill in 0 where there was none, or leave all numbers of such rows out."
+                    if is_value
+                    else f"Fill in the {name} of such rows, or leave out their values.",
+                )
+            )
+    return seen
 
 
 def check_support(
-    y: Float[np.ndarray, " N"], likelihood: Likelihood, what: str, rows: Int[np.ndarray, " N"]
+    y: Float[np.ndarray, "N C"], likelihood: Likelihood, what: str, rows: Int[np.ndarray, " N"]
 ) -> None:
     """Raise an error where the likelihood gives an observation no density.
 
@@ -83,23 +138,33 @@ def check_support(
     Raises:
         DataError: If an observation is outside the support of the likelihood.
     """
-    bad = np.flatnonzero(~likelihood.valid(y))
+    bad = np.flatnonzero(~likelihood.valid(y[:, 0] if y.shape[1] == 1 else y))
     if not len(bad):
         return
-    family, classes = type(likelihood).__name__, likelihood.classes
+    classes, columns_ = class_count(likelihood), likelihood.columns
     expected, remedy = what, "Check the channel's likelihood, or leave such rows out."
     if classes:
         numbers = "0 and 1" if classes == 2 else f"from 0 to {classes - 1}"
-        expected, remedy = f"{what} as classes numbered {numbers},", _class_remedy(y, likelihood)
-    first = f"{float(y[bad[0]])} in row {rows[bad[0]]}"
-    raise DataError(
-        problem(f"{expected} in the support of {family}", and_more(first, len(bad)), remedy)
+        expected = f"{what} as classes numbered {numbers},"
+        remedy = _class_remedy(y[:, 0], likelihood)
+    first = ", ".join(
+        f"{number}" if len(columns_) == 1 else f"{name} {number}"
+        for name, number in zip(columns_, y[bad[0]].tolist(), strict=True)
     )
+    family = family_name(likelihood)
+    got = and_more(f"{first} in row {rows[bad[0]]}", len(bad))
+    raise DataError(problem(f"{expected} in the support of {family}", got, remedy))
+
+
+def family_name(likelihood: Likelihood) -> str:
+    """The name of a family; of one made from another, with that one's name."""
+    base, own = getattr(likelihood, "base", None), type(likelihood).__name__
+    return f"{own}({family_name(base)})" if isinstance(base, Likelihood) else own
 
 
 def _class_remedy(y: Float[np.ndarray, " N"], likelihood: Likelihood) -> str:
     """How to number classes from zero, as far as the numbers tell how they were counted."""
-    present, classes = set(y.tolist()), likelihood.classes
+    present, classes = set(y.tolist()), class_count(likelihood)
     labels = "labels of a categorical data type" if _needs_order(likelihood) else "labels as text"
     if classes == 2 and present <= {-1.0, 1.0}:
         return f"Convert −1 and 1 to 0 and 1 with `(y + 1) / 2`, or give {labels}."
@@ -109,4 +174,4 @@ def _class_remedy(y: Float[np.ndarray, " N"], likelihood: Likelihood) -> str:
 
 
 def _needs_order(likelihood: Likelihood) -> bool:
-    return likelihood.ordered and likelihood.classes > 2
+    return likelihood.ordered and class_count(likelihood) > 2

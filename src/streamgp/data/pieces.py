@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from streamgp.data import columns, frames
+from streamgp.data import columns, frames, quantities
 from streamgp.data.axes import Axis
 from streamgp.data.schema import known_names, read_frame_inputs, read_inputs
 from streamgp.data.wording import and_more, counted, place
 from streamgp.errors import DataError, problem
+from streamgp.likelihoods import Likelihood
 
 
 class Layout(NamedTuple):
@@ -24,12 +25,16 @@ class Layout(NamedTuple):
         inputs: The name of the input column, or a list of names.
         channel: The column with the channels' names, if the frame is long. For samples, the
             names themselves.
-        value: The column with the values, if the frame is long.
+        value: The column with the values, if the frame is long. Where observations are several
+            numbers, a list of columns, or a dictionary of them by the likelihood's names.
+        columns: The columns of some channels, if the frame is wide and they have other names than
+            usual: a list of names by channel.
     """
 
     inputs: Any = None
     channel: Any = None
     value: Any = None
+    columns: Any = None
 
 
 class Piece(NamedTuple):
@@ -38,13 +43,13 @@ class Piece(NamedTuple):
     Attributes:
         channel: The name of the channel.
         x: The inputs.
-        values: The observations, one per row of the inputs.
+        parts: The observations, one column for each of the likelihood's.
         rows: The number of each row in the user's data.
     """
 
     channel: str
     x: Float[np.ndarray, "N P"]
-    values: Any
+    parts: tuple[Any, ...]
     rows: Int[np.ndarray, " N"]
 
 
@@ -84,22 +89,26 @@ def as_frame(data: Any, channels: Sequence[str]) -> Any:
 
 
 def split_frame(
-    frame: Any, layout: Layout, channels: Sequence[str], axes: tuple[Axis, ...]
+    frame: Any, layout: Layout, channels: Mapping[str, Likelihood], axes: tuple[Axis, ...]
 ) -> Split:
     """Split a frame: a long one if the layout names a channel or a value, else a wide one."""
     inputs = frames.input_columns(frame, layout.inputs, known_names(axes))
     x, _, axes = read_frame_inputs(frame, inputs, axes, "the frame")
     if layout.channel is None and layout.value is None:
-        pieces = _wide(frame, x, inputs, channels)
+        pieces = _wide(frame, x, inputs, layout, channels)
     else:
         pieces = _long(frame, x, layout, channels)
     return Split(pieces, axes, with_gaps=True)
 
 
 def _wide(
-    frame: Any, x: Float[np.ndarray, "N P"], inputs: Sequence[Any], channels: Sequence[str]
+    frame: Any,
+    x: Float[np.ndarray, "N P"],
+    inputs: Sequence[Any],
+    layout: Layout,
+    channels: Mapping[str, Likelihood],
 ) -> list[Piece]:
-    """One piece for each column that is not an input."""
+    """One piece for each channel that has columns."""
     others = [name for name in frames.names(frame) if name not in inputs]
     if not others:
         raise DataError(
@@ -109,26 +118,16 @@ def _wide(
                 f"Add a column for a channel among {list(channels)}.",
             )
         )
-    is_clear = len(channels) == len(others) == 1  # one column for one channel, whatever its name
-    column_of = {channels[0]: others[0]} if is_clear else {name: name for name in others}
-    unknown = [name for name in column_of if name not in channels]
-    if unknown:
-        raise DataError(
-            problem(
-                f"columns among the channels {list(channels)}",
-                and_more(repr(unknown[0]), len(unknown)),
-                "Drop it, or add it first with `add_channel`.",
-            )
-        )
+    found = quantities.in_wide_frame(channels, others, layout.columns)
     return [
-        Piece(name, x, frames.pick(frame, column_of[name]), np.arange(len(x)))
+        Piece(name, x, tuple(frames.pick(frame, c) for c in found[name]), np.arange(len(x)))
         for name in channels
-        if name in column_of
+        if name in found
     ]
 
 
 def _long(
-    frame: Any, x: Float[np.ndarray, "N P"], layout: Layout, channels: Sequence[str]
+    frame: Any, x: Float[np.ndarray, "N P"], layout: Layout, channels: Mapping[str, Likelihood]
 ) -> list[Piece]:
     """One piece for each channel that the rows name."""
     if layout.value is None or (layout.channel is None and len(channels) > 1):
@@ -139,15 +138,30 @@ def _long(
                 "Name the column of the channels and the column of their values.",
             )
         )
+    if layout.columns is not None:
+        raise DataError(
+            problem(
+                "`columns=` for a wide frame only",
+                "a long one",
+                "Give `value=` a list of columns instead.",
+            )
+        )
     names = None if layout.channel is None else frames.pick(frame, layout.channel)
-    return _by_name(x, names, frames.pick(frame, layout.value), channels)
+    value = layout.value
+    given: quantities.Given
+    if isinstance(value, Mapping):
+        given = {part: frames.pick(frame, column) for part, column in value.items()}
+    else:
+        asked = value if isinstance(value, list | tuple) else [value]
+        given = [frames.pick(frame, column) for column in asked]
+    return _by_name(x, names, given, channels)
 
 
 # -- samples -------------------------------------------------------------------------------------
 
 
 def split_samples(
-    x: Any, y: Any, names: Any, channels: Sequence[str], axes: tuple[Axis, ...]
+    x: Any, y: Any, names: Any, channels: Mapping[str, Likelihood], axes: tuple[Axis, ...]
 ) -> Split:
     """Split samples, each with the name of its channel."""
     if y is None:
@@ -163,28 +177,38 @@ def split_samples(
             )
         )
     numbers, _, axes = read_inputs(x, axes, "the samples")
-    return Split(_by_name(numbers, names, y, channels), axes, with_gaps=False)
+    what = "observations of the samples"
+    if len(channels) == 1:
+        (likelihood,) = channels.values()
+        given = list(quantities.of_channel(y, likelihood, len(numbers), what))
+    else:
+        given = quantities.separated(y, what)
+    return Split(_by_name(numbers, names, given, channels), axes, with_gaps=False)
 
 
 def _by_name(
-    x: Float[np.ndarray, "N P"], names: Any, values: Any, channels: Sequence[str]
+    x: Float[np.ndarray, "N P"],
+    names: Any,
+    given: quantities.Given,
+    channels: Mapping[str, Likelihood],
 ) -> list[Piece]:
     """The rows of each channel, by the names that the rows have."""
-    named = _row_names(names, len(x), channels)
-    if not columns.is_series(values):
-        values = np.atleast_1d(columns.as_array(values, "observations of the samples"))
-    if len(values) != len(x):
-        raise DataError(
-            problem(
-                f"{counted(len(x), 'observation')}, one per sample",
-                f"{len(values)}",
-                "Give one observation for each row of the inputs.",
+    named = _row_names(names, len(x), list(channels))
+    for values in given.values() if isinstance(given, Mapping) else given:
+        if len(values) != len(x):
+            raise DataError(
+                problem(
+                    f"{counted(len(x), 'observation')}, one per sample",
+                    f"{len(values)}",
+                    "Give one observation for each row of the inputs.",
+                )
             )
-        )
     rows_of = {name: np.flatnonzero(named == name) for name in channels}
+    known = [column for likelihood in channels.values() for column in likelihood.columns]
     return [
-        Piece(name, x[rows], columns.take(values, rows), rows)
+        Piece(name, x[rows], quantities.of_rows(given, rows, channels[name], known, what), rows)
         for name, rows in rows_of.items()
+        for what in [f"observations of channel {name!r}"]
         if len(rows)
     ]
 
@@ -227,15 +251,19 @@ def _read_names(names: Any) -> np.ndarray:
 # -- pairs of arrays -----------------------------------------------------------------------------
 
 
-def split_pairs(data: Any, y: Any, channels: Sequence[str], axes: tuple[Axis, ...]) -> Split:
+def split_pairs(
+    data: Any, y: Any, channels: Mapping[str, Likelihood], axes: tuple[Axis, ...]
+) -> Split:
     """Split a dictionary of (x, y) by channel; or take x and y of the only channel."""
-    pairs = _pairs(data, y, channels)
+    pairs = _pairs(data, y, list(channels))
     pieces = []
     for name in [name for name in channels if name in pairs]:
         x, values = _pair(pairs[name], name)
         if not (_is_empty(x) and _is_empty(values)):
             numbers, _, axes = read_inputs(x, axes, f"channel {name!r}")
-            pieces.append(Piece(name, numbers, values, np.arange(len(numbers))))
+            what, rows = f"observations of channel {name!r}", len(numbers)
+            parts = quantities.of_channel(values, channels[name], rows, what)
+            pieces.append(Piece(name, numbers, parts, np.arange(rows)))
     return Split(pieces, axes, with_gaps=False)
 
 

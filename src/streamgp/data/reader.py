@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from streamgp.data.batch import Rows, join
 from streamgp.data.columns import Label, check_finite
-from streamgp.data.observations import check_support, numbered, observed
+from streamgp.data.observations import check_support, numbered, observed, plain, present
 from streamgp.data.pieces import (
     Layout,
     Piece,
@@ -23,6 +23,7 @@ from streamgp.data.pieces import (
     split_pairs,
     split_samples,
 )
+from streamgp.data.quantities import label
 from streamgp.data.schema import Schema
 from streamgp.data.wording import counted
 from streamgp.errors import DataError, problem
@@ -61,13 +62,12 @@ def gather(
     Raises:
         DataError: If the data cannot be used.
     """
-    names = list(channels)
-    frame = None if y is not None else as_frame(data, names)
+    frame = None if y is not None else as_frame(data, list(channels))
     if frame is not None:
-        split = split_frame(frame, layout, names, schema.axes)
+        split = split_frame(frame, layout, channels, schema.axes)
     else:
         _check_no_layout(data, layout)
-        split = split_pairs(data, y, names, schema.axes)
+        split = split_pairs(data, y, channels, schema.axes)
     return _read(split, channels, schema, in_order=False)
 
 
@@ -90,13 +90,12 @@ def gather_in_order(
     Raises:
         DataError: If the data cannot be used.
     """
-    names = list(channels)
-    frame = None if y is not None else as_frame(data, names)
+    frame = None if y is not None else as_frame(data, list(channels))
     if frame is not None:
-        split = split_frame(frame, layout, names, schema.axes)
+        split = split_frame(frame, layout, channels, schema.axes)
     else:
         _check_no_layout(data, layout._replace(channel=None))
-        split = split_samples(data, y, layout.channel, names, schema.axes)
+        split = split_samples(data, y, layout.channel, channels, schema.axes)
     return _read(split, channels, schema, in_order=True)
 
 
@@ -117,7 +116,7 @@ class _Part(NamedTuple):
 
     channel: str
     x: Float[np.ndarray, "N P"]
-    y: Float[np.ndarray, " N"]
+    y: Float[np.ndarray, "N C"]
     rows: Int[np.ndarray, " N"]
     labels: tuple[Label, ...]
     missing: int
@@ -146,23 +145,26 @@ def _read(
 
 
 def _in_numbers(piece: Piece, likelihood: Likelihood, schema: Schema, *, with_gaps: bool) -> _Part:
-    """Turn one piece into numbers, without the values that are missing."""
+    """Turn one piece into numbers, without the observations that are missing."""
     name, what = piece.channel, f"observations of channel {piece.channel!r}"
-    column = observed(piece.values, len(piece.x), what)
-    kept = ~column.missing | (not with_gaps)
+    whats = [label(what, likelihood, column) for column in likelihood.columns]
+    read = [observed(part, len(piece.x), own) for part, own in zip(piece.parts, whats, strict=True)]
+    kept = present(read, likelihood, what, piece.rows) if with_gaps else np.ones(len(piece.x), bool)
     if not kept.any():  # the kind of values that are all missing does not matter
-        none = np.zeros(0)
+        none = np.zeros((0, likelihood.observation_dim))
         return _Part(name, piece.x[:0], none, piece.rows[:0], (), len(kept))
-    y, labels = numbered(column, likelihood, schema.labels.get(name), what)
-    x, y, rows = piece.x[kept], y[kept], piece.rows[kept]
-    check_finite(y, what, rows)
+    first, labels = numbered(read[0], likelihood, schema.labels.get(name), whats[0])
+    others = [plain(column, own) for column, own in zip(read[1:], whats[1:], strict=True)]
+    y, x, rows = np.stack([first, *others], axis=1)[kept], piece.x[kept], piece.rows[kept]
+    for own, numbers in zip(whats, y.T, strict=True):
+        check_finite(numbers, own, rows)
     check_support(y, likelihood, what, rows)
     return _Part(name, x, y, rows, labels, int(np.sum(~kept)))
 
 
 def _joined(parts: Sequence[_Part], channels: list[str], in_order: bool) -> Rows:
     pieces = [
-        Rows(part.x, part.y.reshape(len(part.y), -1), np.full(len(part.y), index))
+        Rows(part.x, part.y, np.full(len(part.y), index))
         for part in parts
         for index in [channels.index(part.channel)]
     ]

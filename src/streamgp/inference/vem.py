@@ -19,6 +19,7 @@ from streamgp.inference.bound_gradient import (
     carried_adjoint,
     expected_adjoint,
     kernel_gradient,
+    summed,
 )
 from streamgp.inference.bounds import site_bound
 from streamgp.inference.carry import through
@@ -281,9 +282,10 @@ class Episode:
         ):
             if likelihood.conjugate:
                 by_b = blocks[0].row_linear[group.flat].reshape(-1, group.latents)
-                own = channels[group.channel]["likelihood"]
-                for name, more in likelihood.site_gradient(group.y, offset, by_b, by_p).items():
-                    own[name] = own[name] + more
+                by = channels[group.channel]
+                by["likelihood"] = summed(
+                    by["likelihood"], likelihood.site_gradient(group.y, offset, by_b, by_p)
+                )
         return channels
 
     def _by_noise(self, trial: Trial, blocks: list[ByBlock]) -> float:

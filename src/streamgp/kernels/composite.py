@@ -21,7 +21,12 @@ Matrix = Float[np.ndarray, "N M"]
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Constant(Kernel):
-    """The same covariance everywhere: functions that are constant."""
+    """The same covariance everywhere: functions that are constant.
+
+    Args:
+        value: The variance of the constant; positive. A number is where learning starts, and
+            `fixed(…)` keeps it.
+    """
 
     value: Parameter
 

@@ -29,10 +29,24 @@ class _Circle(NamedTuple):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Periodic(ScaledKernel):
-    """Functions that repeat with `period`, in each input; the lengthscale is relative to it.
+    """Functions that repeat themselves with a period, in each input column.
 
-    An RBF on the circle (cos, sin): a valid covariance in any number of inputs. Lengthscale and
-    period may each be one number or one per input column.
+    This is an RBF kernel on the circle (cos, sin), which is a valid covariance for any number of
+    input columns.
+
+    Args:
+        lengthscale: How smooth the functions are within a period, as a distance on a circle of
+            radius 1; positive. It starts at 1 by default, and is learned, unless it is given as
+            `fixed(…)`.
+        variance: The variance of the functions. See `RBF`.
+        period: The period, in the units of the inputs (days, for times); positive. It starts at 1
+            by default, and is learned, unless it is given as `fixed(…)`.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> weekly = sgp.Periodic(period=sgp.fixed(7.0))
+        >>> sgp.ContinualGP(sgp.Gaussian(), latents=weekly).channels
+        ('y',)
     """
 
     per_column: ClassVar[tuple[str, ...]] = ("lengthscale", "period")

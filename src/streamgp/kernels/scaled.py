@@ -51,7 +51,12 @@ class ScaledKernel(Kernel):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Linear(ScaledKernel):
-    """Straight lines through the centre of the first batch."""
+    """The linear kernel: straight lines that are zero at the centre of the first batch.
+
+    Args:
+        lengthscale: The distance from the centre at which the variance is reached. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+    """
 
     def matrix(
         self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]

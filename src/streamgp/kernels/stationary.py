@@ -124,7 +124,26 @@ class Stationary(ScaledKernel):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class RBF(Stationary):
-    """The squared exponential: infinitely smooth functions."""
+    """The squared exponential kernel: functions that are infinitely smooth.
+
+    Args:
+        lengthscale: The distance over which functions change, in the units of the inputs; positive.
+            One number for all input columns, or an array with one per column. By default there is
+            one per column, which starts at a quarter of the spread of that column in the first
+            batch, times the square root of the number of columns. It is learned, unless it is
+            given as `fixed(…)`.
+        variance: The variance of the functions; positive. In a model with one channel and one
+            latent function it starts at the variance of the first data by default, and is learned.
+            In other models the mixing weights carry the scale: by default the variance is then
+            fixed at 1, or starts at 1 in a sum or a product of kernels. A number that is given is
+            where learning starts, and `fixed(…)` keeps it.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> kernel = sgp.RBF(lengthscale=sgp.fixed(2.0)) + sgp.Periodic(period=7.0)
+        >>> sgp.ContinualGP(sgp.Gaussian(), latents=kernel).channels
+        ('y',)
+    """
 
     slope_scale: ClassVar[float] = -0.5
 
@@ -148,7 +167,12 @@ class RBF(Stationary):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Matern12(Stationary):
-    """The exponential (Ornstein-Uhlenbeck) kernel: continuous, rough functions."""
+    """The exponential (Ornstein-Uhlenbeck) kernel: functions that are continuous and rough.
+
+    Args:
+        lengthscale: The distance over which functions change. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+    """
 
     slope_scale: ClassVar[float] = -0.5
     is_steep: ClassVar[bool] = True
@@ -172,7 +196,12 @@ class Matern12(Stationary):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Matern32(Stationary):
-    """Once-differentiable functions."""
+    """The Matérn kernel with ν = 3/2: functions that can be differentiated once.
+
+    Args:
+        lengthscale: The distance over which functions change. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+    """
 
     slope_scale: ClassVar[float] = -1.5
 
@@ -202,7 +231,12 @@ class Matern32(Stationary):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Matern52(Stationary):
-    """Twice-differentiable functions."""
+    """The Matérn kernel with ν = 5/2: functions that can be differentiated twice.
+
+    Args:
+        lengthscale: The distance over which functions change. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+    """
 
     slope_scale: ClassVar[float] = -5.0 / 6.0
 
@@ -239,7 +273,14 @@ class Matern52(Stationary):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class RationalQuadratic(Stationary):
-    """A mixture of RBF kernels over lengthscales; `alpha` says how narrow the mixture is."""
+    """A mixture of RBF kernels with different lengthscales.
+
+    Args:
+        lengthscale: The distance over which functions change. See `RBF`.
+        variance: The variance of the functions. See `RBF`.
+        alpha: How narrow the mixture is; positive. The larger it is, the closer the kernel is to an
+            RBF. It starts at 1 by default, and is learned, unless it is given as `fixed(…)`.
+    """
 
     slope_scale: ClassVar[float] = -0.5
 

@@ -51,7 +51,7 @@ def adapted(kernel: "tinygp.kernels.Kernel") -> Kernel:
         return combine(as_kernel(kernel.kernel1), as_kernel(kernel.kernel2))
     if isinstance(kernel, tinygp.kernels.Constant) and isinstance(kernel.value, Kernel):
         return kernel.value
-    programs = TinygpPrograms(kernel)
+    programs = TinygpPrograms(jax.tree.map(_out_of_jax, kernel))
     return TinygpKernel(programs.leaves, programs)
 
 
@@ -224,6 +224,11 @@ def _is_parameter(path: tuple, leaf: Any) -> bool:
     """Any floating-point number but a polynomial's order, which must not move."""
     is_order = bool(path) and getattr(path[-1], "name", None) == "order"
     return isinstance(leaf, Node) or (is_number(leaf) and not is_order)
+
+
+def _out_of_jax(leaf: Any) -> Any:
+    """An array of JAX as one of NumPy; anything else as it is."""
+    return np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf
 
 
 def _in_numpy(leaf: Any) -> Parameter:

@@ -37,11 +37,32 @@ class Expected(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Likelihood(Module, ABC):
-    """p(y | f) for one channel, f its J latent parameters.
+    """The distribution p(y | f) of the observations of a channel.
 
-    Methods that take `y`, `mean` and `covariance` speak of N observations and of the marginals
-    q(f) = N(mean, covariance) there. `y` has shape (N,), or (N, C) where an observation is several
-    numbers: then `columns` names them, the value first.
+    f are the J latent parameters of the channel. Methods that take `y`, `mean` and `covariance` are
+    about N observations and the marginals q(f) = N(mean, covariance) at their inputs. `y` has the
+    shape (N,), or (N, C) where an observation is several numbers.
+
+    Derive a frozen dataclass from this class and define `log_density` for a family of your own.
+    What inference needs has a default by quadrature and differences. `moments`, `cdf` and `sample`
+    are for predictions. Fields that hold floating-point numbers are parameters; see
+    `streamgp.parameters.positive`.
+
+    Attributes:
+        conjugate: Whether the site of a row does not depend on q(f), so that one round is exact.
+        log_concave: Whether log p(y | f) is concave in f. If not, precisions are made positive.
+        ordered: Whether one observation can be larger than another.
+        classes: How many classes there are; 0 if observations are not classes.
+        difference_step: The step in f for derivatives that are not written out.
+
+    Example:
+        >>> import dataclasses, numpy as np, streamgp as sgp
+        >>> @dataclasses.dataclass(frozen=True, eq=False)
+        ... class Laplace(sgp.Likelihood):
+        ...     def log_density(self, y, f):
+        ...         return -np.abs(y - f[..., 0]) / 0.1 - np.log(0.2)
+        >>> sgp.ContinualGP(Laplace()).channels
+        ('y',)
     """
 
     conjugate: ClassVar[bool] = False  # the site does not depend on q(f): one round is exact

@@ -17,7 +17,23 @@ from streamgp.registry import storable
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Bernoulli(Likelihood):
-    """y is 1 with probability sigmoid(f), or Φ(f) with `link="probit"`, and 0 otherwise."""
+    """Observations that are yes or no.
+
+    y is 0 or 1, a boolean, or one of two labels such as "no" and "yes". Of two labels, the second
+    in their order counts as 1. The probability of 1 depends on the latent parameter f.
+
+    Args:
+        link: How the probability depends on f: "logit" (the default) for sigmoid(f), or "probit"
+            for Φ(f), the distribution function of the standard normal.
+
+    Raises:
+        ConfigurationError: If the link is another.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"rain": sgp.Bernoulli(), "frost": sgp.Bernoulli("probit")}).channels
+        ('rain', 'frost')
+    """
 
     link: Literal["logit", "probit"] = "logit"
 

@@ -30,7 +30,16 @@ class _Sides(NamedTuple):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Beta(Likelihood):
-    """y in (0, 1) has mean μ = sigmoid(f) and variance μ(1−μ)/(1 + concentration)."""
+    """Shares and proportions.
+
+    y is a number strictly between 0 and 1. Given the latent parameter f, it has a beta distribution
+    with mean μ = sigmoid(f) and variance μ·(1 − μ)/(1 + concentration).
+
+    Args:
+        concentration: How closely y follows its mean; positive. By default it starts where half of
+            the variance of the channel's first data is noise. It is learned, unless it is given as
+            `fixed(…)`.
+    """
 
     concentration: Parameter = None
 

@@ -15,11 +15,22 @@ from streamgp.registry import storable
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Binomial(Likelihood):
-    """y of `trials` succeed, each with probability sigmoid(f).
+    """The number of successes in a number of trials.
+
+    y is a whole number from 0 to `trials`. Each trial succeeds with probability sigmoid(f), where f
+    is the latent parameter.
 
     Args:
-        trials: How many there are per row. None if every observation brings that number, as a
-            second column; predictions are then of one trial.
+        trials: The number of trials of each observation; at least 1. None if every observation
+            brings its own number of trials, as a second number; predictions are then of one trial.
+
+    Raises:
+        ConfigurationError: If `trials` is neither None nor a whole number of at least 1.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"passed": sgp.Binomial(20)}).channels
+        ('passed',)
     """
 
     trials: int | None

@@ -13,7 +13,23 @@ from streamgp.registry import storable
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Categorical(SoftmaxCounts):
-    """y is a class 0 … K−1 with probabilities softmax(f): one latent parameter per class."""
+    """One of several classes without an order.
+
+    y is a class number from 0 to K − 1, or a label such as "rain". There is one latent parameter
+    per class, and the probabilities of the classes are softmax(f).
+
+    Args:
+        classes: The number K of classes; at least 2. There is no default. Count every class that
+            may occur, also those that the first data do not have.
+
+    Raises:
+        ConfigurationError: If `classes` is not a whole number of at least 2.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"sky": sgp.Categorical(3)}).channels
+        ('sky',)
+    """
 
     @property
     def support(self) -> Support:

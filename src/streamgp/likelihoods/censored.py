@@ -20,11 +20,17 @@ _UNLIKELY = -5.0  # log probability from which a bound says much
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Censored(Likelihood):
-    """A family whose observations may be bounds, which a last column says.
+    """A family whose observations may be bounds, as their last number says.
 
     It is 0 where the value was seen, −1 where the true value is no higher than it (below what can
     be measured), and 1 where the true value is higher (still running, out of range). Predictions
     are of values that are seen.
+
+    Args:
+        base: The family of the values, such as `Gaussian()` or `LogNormal()`.
+
+    Raises:
+        ConfigurationError: If the values of the family have no order.
     """
 
     base: Likelihood

@@ -29,9 +29,18 @@ class _Parts(NamedTuple):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dirichlet(Likelihood):
-    """y is K positive shares that add up to one, of mean μ = softmax(f).
+    """Shares of several parts that add up to one.
 
-    There is one latent parameter per part. A share has variance μ(1−μ)/(1 + concentration).
+    y is K positive numbers whose sum is 1. There is one latent parameter per part. The mean is
+    μ = softmax(f), and a share has variance μ·(1 − μ)/(1 + concentration).
+
+    Args:
+        classes: The number K of parts; at least 2. There is no default.
+        concentration: How closely y follows its mean; positive. By default it starts from the
+            spread of the channel's first data. It is learned, unless it is given as `fixed(…)`.
+
+    Raises:
+        ConfigurationError: If `classes` is not a whole number of at least 2.
     """
 
     classes: int = dataclasses.field()

@@ -142,7 +142,21 @@ class PositiveMean(Likelihood):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gamma(PositiveMean):
-    """y > 0 has mean exp(f) and standard deviation exp(f)/√shape."""
+    """Positive numbers whose spread is in proportion to their mean.
+
+    y is a positive number. It has a gamma distribution with mean exp(f) and standard deviation
+    exp(f)/√shape, where f is the latent parameter.
+
+    Args:
+        shape: How closely y follows its mean; positive. By default it starts where half of the
+            variance of the channel's first data is noise. It is learned, unless it is given as
+            `fixed(…)`.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"load": sgp.Gamma(shape=sgp.fixed(2.0))}).channels
+        ('load',)
+    """
 
     shape: Parameter = None
 

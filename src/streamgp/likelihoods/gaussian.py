@@ -19,13 +19,23 @@ _LOG_2PI = np.log(2 * np.pi)
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gaussian(Likelihood):
-    """y = f + noise; `noise` is its standard deviation, in the units of y.
+    """Real numbers with normal noise of the same size everywhere.
+
+    y is any real number: y = f + noise, where f is the latent parameter.
 
     Args:
-        noise: Where learning starts; from the first data if left out.
-        error: Whether every observation brings the standard deviation of an error of its own, as a
-            second column. It is independent of the noise, so the variances add up. Predictions are
-            of values without such an error.
+        noise: The standard deviation of the noise, in the units of y; positive. By default it
+            starts at 0.3 times the standard deviation of the channel's first data. It is learned,
+            unless it is given as `fixed(…)`.
+        error: Whether every observation brings the standard deviation of its own measurement error,
+            as a second number. It is independent of the noise, so the variances add up.
+            Predictions are of values without such an error.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> channels = {"indoors": sgp.Gaussian(), "outdoors": sgp.Gaussian(noise=0.5)}
+        >>> sgp.ContinualGP(channels).channels
+        ('indoors', 'outdoors')
     """
 
     noise: Parameter = None

@@ -18,7 +18,11 @@ _LOG_2PI = np.log(2 * np.pi)
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeteroscedasticGaussian(Likelihood):
-    """y = f₀ + noise whose standard deviation is exp(f₁): both are learned over the inputs."""
+    """Real numbers with normal noise whose size depends on the inputs.
+
+    y is any real number. There are two latent parameters, which both vary over the inputs: y has
+    mean f₀ and standard deviation exp(f₁). There are no other parameters.
+    """
 
     @property
     def latents(self) -> int:

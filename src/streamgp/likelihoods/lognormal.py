@@ -16,9 +16,14 @@ from streamgp.registry import storable
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class LogNormal(Likelihood):
-    """log y = f + noise; `noise` is its standard deviation, in natural log units.
+    """Positive numbers with noise in proportion to them.
 
-    The densities of y and of log y differ by a factor of 1/y, all else is that of a Gaussian.
+    y is a positive number: log y = f + noise, where f is the latent parameter.
+
+    Args:
+        noise: The standard deviation of the noise of log y, in natural log units; positive. By
+            default it starts at 0.3 times the standard deviation of log y in the channel's first
+            data. It is learned, unless it is given as `fixed(…)`.
     """
 
     noise: Parameter = None

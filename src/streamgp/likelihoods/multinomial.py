@@ -109,10 +109,25 @@ class SoftmaxCounts(Likelihood):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Multinomial(SoftmaxCounts):
-    """y is a count for each of K classes, which have probabilities softmax(f) in every trial.
+    """Counts in each of several classes.
 
-    There is one latent parameter per class. Rows may have different totals, and these are taken
-    as given: predictions are of one trial.
+    y is K whole numbers from 0 on: how many of an observation's trials ended in each class. There
+    is one latent parameter per class, and the probabilities of the classes are softmax(f).
+    Observations may have different totals, and these are taken as given: predictions are of one
+    trial.
+
+    Args:
+        classes: The number K of classes; at least 2. There is no default.
+
+    Raises:
+        ConfigurationError: If `classes` is not a whole number of at least 2.
+
+    Example:
+        >>> import numpy as np, streamgp as sgp
+        >>> model = sgp.ContinualGP({"votes": sgp.Multinomial(3)})
+        >>> report = model.update({"votes": (np.arange(4.0), np.tile([5.0, 2.0, 1.0], (4, 1)))})
+        >>> model.predict([1.5], "votes").mean.shape
+        (1, 3)
     """
 
     @property

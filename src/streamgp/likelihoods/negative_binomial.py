@@ -19,7 +19,16 @@ _LARGEST_DRAWN = 1e18  # rate that NumPy draws from
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class NegativeBinomial(Likelihood):
-    """y is a count of mean μ = exp(f) and variance μ + μ²/concentration."""
+    """Counts that vary more than those of `Poisson`.
+
+    y is a whole number from 0 on. It has mean μ = exp(f) and variance μ + μ²/concentration, where f
+    is the latent parameter.
+
+    Args:
+        concentration: How close y is to a Poisson distribution; positive. By default it starts
+            where half of the variance that the channel's first data have beyond Poisson's is
+            noise. It is learned, unless it is given as `fixed(…)`.
+    """
 
     concentration: Parameter = None
 

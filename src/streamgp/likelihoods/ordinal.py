@@ -32,10 +32,29 @@ class _Bounds(NamedTuple):
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ordinal(Likelihood):
-    """y is a class 0 … K−1, the higher the larger f: P(y ≤ k) = sigmoid(c_k − f).
+    """One of several classes in order, such as grades or ratings.
 
-    The K−1 cutpoints c are learned as `first` and the K−2 `gaps` between them, which are positive,
-    so that they stay in order.
+    y is a class number from 0 (the lowest) to K − 1 (the highest), or a label of a categorical data
+    type. A larger latent parameter f makes higher classes more probable:
+    P(y ≤ k) = sigmoid(c_k − f) with K − 1 cutpoints c. They are described by the first of them and
+    by the gaps between them, so that they stay in order.
+
+    Args:
+        classes: The number K of classes; at least 2. There is no default. Count every class that
+            may occur, also those that the first data do not have.
+        first: The first cutpoint c_0, in log odds. By default it starts where the lowest class has
+            its share of the channel's first data at f = 0. It is learned, unless it is given as
+            `fixed(…)`.
+        gaps: The K − 2 gaps between neighbouring cutpoints; positive. By default they start where
+            the other classes have their shares. They are learned, unless given as `fixed(…)`.
+
+    Raises:
+        ConfigurationError: If `classes` is not a whole number of at least 2.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"grade": sgp.Ordinal(5)}).channels
+        ('grade',)
     """
 
     classes: int = dataclasses.field()

@@ -19,12 +19,19 @@ _LARGEST_DRAWN = 1e18  # rate that NumPy draws from
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Poisson(Likelihood):
-    """y is a count with rate exp(f).
+    """Counts of events.
+
+    y is a whole number from 0 on. It has a Poisson distribution with mean exp(f), where f is the
+    latent parameter.
 
     Args:
-        exposure: Whether every observation brings the time, area or effort it was counted over, as
-            a second column. The rate is then exposure · exp(f), and predictions are of counts over
-            an exposure of one.
+        exposure: Whether every observation brings its exposure (hours, people, area), as a second
+            number. The mean is then exposure·exp(f), and predictions are per unit of exposure.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"departures": sgp.Poisson()}).channels
+        ('departures',)
     """
 
     exposure: bool = False

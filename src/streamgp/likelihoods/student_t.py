@@ -26,10 +26,23 @@ _WEIGHTLESS = -45.0  # log weight that no probability shows
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class StudentT(Likelihood):
-    """y = f + noise with Student's heavy tails: `scale` in the units of y, `df` degrees of freedom.
+    """Real numbers with outliers.
 
-    Left out, `df` is 4 and stays there; a number that is given is where learning starts, as for
-    any parameter, and `fixed(…)` holds it. The variance is infinite for `df` up to 2.
+    y is any real number: y = f + noise, where f is the latent parameter and the noise has Student's
+    t distribution. Outliers have little influence on what is learned.
+
+    Args:
+        scale: The scale of the noise, in the units of y; positive. By default it starts at 0.3
+            times the spread of the channel's first data, measured by their quartiles. It is
+            learned, unless it is given as `fixed(…)`.
+        df: The degrees of freedom; positive. Fewer of them mean heavier tails. By default they are
+            fixed at 4. A number that is given is where learning starts, and `fixed(…)` keeps it.
+            The variance of y is infinite for `df` up to 2.
+
+    Example:
+        >>> import streamgp as sgp
+        >>> sgp.ContinualGP({"price": sgp.StudentT(df=sgp.fixed(3.0))}).channels
+        ('price',)
     """
 
     scale: Parameter = None

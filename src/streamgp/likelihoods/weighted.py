@@ -16,10 +16,21 @@ from streamgp.registry import storable
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Weighted(Likelihood):
-    """A family whose observations bring a weight each, as a last column.
+    """A family whose observations bring a weight each, as their last number.
 
     A row of weight w enters as w independent rows of the same value would. Its predictive log
     density is w times that of the value.
+
+    Args:
+        base: The family of the values, such as `Gaussian()`.
+
+    Example:
+        >>> import numpy as np, streamgp as sgp
+        >>> model = sgp.ContinualGP({"survey": sgp.Weighted(sgp.Gaussian())})
+        >>> values, weights = np.sin(np.arange(6.0)), np.full(6, 2.0)
+        >>> report = model.update({"survey": (np.arange(6.0), np.stack([values, weights], axis=1))})
+        >>> report.observations
+        {'survey': 6}
     """
 
     base: Likelihood

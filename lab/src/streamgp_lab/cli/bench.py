@@ -19,12 +19,13 @@ def list_all() -> None:
 
 
 def run(
-    names: Sequence[str], out: Path, *, peers: Path, repeats: int = 3, share: float = 1.0
-) -> None:
+    names: Sequence[str], out: Path, *, peers: Path, repeats: int = 3, share: float = 1.0,
+    against: Path | None = None,
+) -> None:  # fmt: skip
     """Run these benchmarks, or all, one at a time so that they do not disturb each other."""
     todo = listing.chosen(names, BENCHMARKS, "a benchmark")
     listing.check_numbers(share, repeats=repeats)
-    console, settings = Console(), Settings(peers, repeats, share)
+    console, settings = Console(), Settings(peers, repeats, share, against)
     for name in todo:
         with bar(name) as line:
             for report in BENCHMARKS[name].measure(settings, line):

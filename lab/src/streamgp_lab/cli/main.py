@@ -27,6 +27,7 @@ environment of its own.
 examples:
     streamgp-lab bench --list
     streamgp-lab bench samples --repeats 5
+    streamgp-lab bench start growth --against folder-of-another-version
     streamgp-lab bench all --out measured
 """
 _CHECK = """
@@ -120,6 +121,10 @@ def _parser() -> argparse.ArgumentParser:
         default=Path.home() / ".cache" / "streamgp" / "peers",
         help="the folder for the environments of other libraries (default: %(default)s)",
     )  # fmt: skip
+    bench.add_argument(
+        "--against", type=Path, metavar="FOLDER",
+        help="a checkout of another version of streamgp, which start and growth measure too",
+    )  # fmt: skip
     _add_out(bench, "measured")
 
     check = _add(commands, "check", "run long checks of streamgp", _CHECK, _list_checks)
@@ -209,7 +214,7 @@ def _bench(options: argparse.Namespace) -> None:
         return
     bench.run(
         options.names, options.out, peers=options.peers, repeats=options.repeats,
-        share=options.share,
+        share=options.share, against=options.against,
     )  # fmt: skip
 
 

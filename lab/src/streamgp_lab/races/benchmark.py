@@ -12,11 +12,15 @@ from streamgp_lab.reporting.report import Report
 
 
 class Settings(NamedTuple):
-    """How a benchmark is run: folder of the peers' environments, repeats, share of the data."""
+    """How a benchmark is run: folder of the peers' environments, repeats, share of the data.
+
+    `against` is a checkout of another version of streamgp, for benchmarks that compare versions.
+    """
 
     peers: Path
     repeats: int = 3
     share: float = 1.0
+    against: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Contenders: each is a file that runs in a process and an environment of its own."""
 
 import json
+import os
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 
 from streamgp.data.batch import Rows
 from streamgp_lab.races import worker
-from streamgp_lab.races.environments import OWN, python
+from streamgp_lab.races.environments import OWN, python, variables
 
 FOLDER = Path(__file__).parent / "contenders"
 
@@ -33,7 +34,8 @@ class Contender:
     environment: str = OWN
     settings: dict[str, Any] = field(default_factory=dict)
     everything: bool = False  # it gets all batches at once
-    rehearsed: bool = False  # it compiles, so the second time that it learns the stream counts
+    rehearsed: bool = False  # the second time that it learns the stream counts
+    source: Path | None = None  # a checkout of another version of streamgp that it should import
 
     def start(self, peers: Path) -> "Running":
         return Running(self, peers)
@@ -54,6 +56,7 @@ class Running:
                     FOLDER / f"{contender.file}.py", json.dumps(contender.settings),
                 ],
                 pass_fds=[descriptor], stdout=self._log, stderr=self._log,
+                env={**os.environ, **variables(contender.source)},
             )  # fmt: skip
         try:
             self.start = self._received()
@@ -78,7 +81,7 @@ class Running:
         return float(self._ask("peak")["peak"])
 
     def restart(self) -> None:
-        """Forget all data, but keep what has been compiled."""
+        """Forget all data."""
         self._ask("restart")
 
     def _ask(self, command: str, **arrays: np.ndarray) -> Answer:

@@ -28,6 +28,21 @@ def python(name: str, folder: Path) -> Path:
     return interpreter
 
 
+def variables(source: Path | None) -> dict[str, str]:
+    """What the environment of a process needs so that it imports streamgp from that checkout.
+
+    None stands for this version.
+    """
+    if source is None:
+        return {}
+    path = source / "src"
+    if not (path / "streamgp").is_dir():
+        raise ConfigurationError(
+            problem("a checkout of streamgp", str(source), "It should contain src/streamgp.")
+        )
+    return {"PYTHONPATH": str(path.resolve())}
+
+
 def _install(interpreter: Path, name: str) -> None:
     done = subprocess.run(
         [interpreter, "-m", "pip", "install", "--quiet", *REQUIREMENTS[name]],

@@ -21,7 +21,7 @@ class Result:
     """What one contender did in one run. `cpu` and `wall` are seconds per update."""
 
     start: float = np.nan  # wall seconds until it is imported and made
-    first: float = np.nan  # wall seconds of the first update, which compiles
+    first: float = np.nan  # wall seconds of the first update
     cold: float = np.nan  # CPU seconds of learning the whole stream for the first time
     cpu: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))  # per batch
     wall: Float[np.ndarray, " T"] = field(default_factory=lambda: np.zeros(0))
@@ -37,7 +37,7 @@ class Result:
 
     @property
     def warm(self) -> float:
-        """CPU seconds per update without compilation: the median of the later half."""
+        """CPU seconds of a typical update: the median of the later half."""
         return float(np.median(self.cpu[len(self.cpu) // 2 :])) if len(self.cpu) else np.nan
 
     @property

@@ -1,87 +1,107 @@
-"""Start: the time to import streamgp, and the first update of a process."""
+"""Start: the first steps of a new process, and the smallest ones, in CPU time."""
 
+import json
+import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
 
 import numpy as np
 
+from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.progress import Bar
+from streamgp_lab.races import first_steps
 from streamgp_lab.races.benchmark import Benchmark, Settings
+from streamgp_lab.races.environments import variables
 from streamgp_lab.reporting.claims import Claim
-from streamgp_lab.reporting.report import Report
-from streamgp_lab.reporting.tables import Table, number
+from streamgp_lab.reporting.report import Part, Report
+from streamgp_lab.reporting.tables import Table, median_and_range, number
 
-_PROGRAM = """
-import sys, time
-import numpy as np
-begin = time.perf_counter()
-import jax, jax.numpy
-jax_there = time.perf_counter()
-import streamgp as sgp
-imported = time.perf_counter()
-sgp.use_compilation_cache(sys.argv[1])
-x = np.linspace(0, 1, 134)
-sgp.ContinualGP(sgp.Gaussian()).update(x, np.sin(9 * x))
-print(jax_there - begin, imported - jax_there, time.perf_counter() - imported)
-"""
+OURS = "streamgp"
+_LARGEST, _AROUND = (
+    "growing stream, largest update",
+    "growing stream, median of the ten around it",
+)
+_LIMITS = {  # CPU seconds
+    "import streamgp": 1.0,
+    "first update, one Gaussian channel": 0.2,
+    "first update, three families": 1.0,
+    "8 batches of a classifier with 30 inputs": 5.0,
+}
+_LARGEST_RATIO = 5.0
 
-
-class Start(NamedTuple):
-    """Wall seconds to import jax, to import streamgp after it, and of the first update."""
-
-    jax: float
-    streamgp: float
-    update: float
-
-
-Starts = dict[str, list[Start]]
+Runs = dict[str, list[float]]  # by figure, one number per repeat
+Versions = dict[str, Runs]
 
 
 def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
-    """Start new processes, with an empty and with a filled cache of compiled programs."""
-    starts: Starts = {"cold cache": [], "warm cache": []}
-    bar.expect(settings.repeats * len(starts))
+    """Run every task in new processes, with this version and perhaps another, in turns."""
+    sources = {OURS: None} if settings.against is None else {OURS: None, **_named(settings.against)}
+    found: Versions = {name: {} for name in sources}
+    bar.expect(settings.repeats * len(first_steps.TASKS) * len(sources))
     for _ in range(settings.repeats):
-        with tempfile.TemporaryDirectory() as cache:
-            for name, found in starts.items():
-                bar.show(name)
-                found.append(_start(cache))
+        for task in first_steps.TASKS:
+            for name, source in sources.items():
+                bar.show(f"{task}, {name}")
+                for figure, seconds in _run(task, source).items():
+                    found[name].setdefault(figure, []).append(seconds)
                 bar.advance()
-    yield report(starts)
+    yield report(found)
 
 
-def _start(cache: str) -> Start:
+def _named(folder: Path) -> dict[str, Path]:
+    return {str(folder): folder}
+
+
+def _run(task: str, source: Path | None) -> first_steps.Figures:
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, cache], capture_output=True, text=True, check=True
-    )
-    return Start(*map(float, done.stdout.split()))
+        [sys.executable, first_steps.__file__, task], capture_output=True, text=True, check=False,
+        env={**os.environ, **variables(source)},
+    )  # fmt: skip
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        where = "this version" if source is None else str(source)
+        raise ConfigurationError(
+            problem(f"a version of streamgp that can do {task}", f"{where}: {said}", "Check it.")
+        )
+    return json.loads(done.stdout)
 
 
-def report(starts: Starts) -> Report:
-    rows = [[name, *map(number, _median(found))] for name, found in starts.items()]
-    heading = ["cache", "import jax, s", "import streamgp after jax, s", "first update, s"]
-    repeats = len(next(iter(starts.values())))
-    table = Table(f"Wall time of a new process, runs: {repeats}", heading, rows)
-    return Report("start", BENCHMARK.about, "", [table, claims(starts)], {"measured": starts})
+def report(found: Versions) -> Report:
+    """The figures of every version, and their ratios to ours."""
+    ours, others = found[OURS], [name for name in found if name != OURS]
+    heading = ["CPU milliseconds", OURS]
+    for name in others:
+        heading += [name, "ratio"]
+    rows = []
+    for figure, times in ours.items():
+        cells = [figure, median_and_range([1e3 * t for t in times])]
+        for name in others:
+            theirs = found[name][figure]
+            ratio = f"{number(float(np.median(theirs) / np.median(times)))}×"
+            cells += [median_and_range([1e3 * t for t in theirs]), ratio]
+        rows.append(cells)
+    repeats = len(next(iter(ours.values())))
+    table = Table(f"New processes, runs: {repeats}", heading, rows)
+    parts: list[Part] = [table, claims(ours)]
+    return Report("start", BENCHMARK.about, "", parts, {"measured": found})
 
 
-def claims(starts: Starts) -> list[Claim]:
-    cold, warm = _median(starts["cold cache"]), _median(starts["warm cache"])
-    limits = [
-        ("importing streamgp after jax takes at most 1.5 s", cold.streamgp, 1.5),
-        ("the first update with a cold cache takes at most 8 s", cold.update, 8.0),
-        ("the first update with a warm cache takes at most 3 s", warm.update, 3.0),
-    ]
-    return [Claim(sentence, f"{took:.2f} s", took <= most) for sentence, took, most in limits]
-
-
-def _median(starts: list[Start]) -> Start:
-    return Start(*np.median(np.array(starts), axis=0))
+def claims(ours: Runs) -> list[Claim]:
+    """Limits of the figures of this version."""
+    said = []
+    for figure, most in _LIMITS.items():
+        took = float(np.median(ours[figure]))
+        said.append(Claim(f"{figure}, at most {most:g} CPU s", f"{took:.2f} s", took <= most))
+    ratio = float(np.median(ours[_LARGEST]) / np.median(ours[_AROUND]))
+    sentence = f"a growing stream's largest update, at most {_LARGEST_RATIO:g}× those around it"
+    return [*said, Claim(sentence, f"{ratio:.1f}×", ratio <= _LARGEST_RATIO)]
 
 
 BENCHMARK = Benchmark(
-    "start", "The time to import streamgp, and the first update of a process.", measure
+    "start",
+    "The import, the first updates of a process, the largest update of a growing stream, and "
+    "small updates and predictions.",
+    measure,
 )

@@ -77,7 +77,7 @@ def peak(contender: Any) -> dict[str, Any]:
 
 
 def restart(contender: Any) -> dict[str, Any]:
-    """Forget all data, but keep what has been compiled."""
+    """Forget all data."""
     contender.__init__(**contender.settings)
     return {}
 

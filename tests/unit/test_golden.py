@@ -1,0 +1,111 @@
+"""The numbers of the JAX version that came before: the same in every family and structure.
+
+Sites and memories are compared by their size: their smallest entries are differences of large
+ones. An M step ends wherever its gains become small, so hyperparameters, and what depends on them,
+agree as far as two machines of different rounding do.
+"""
+
+import numpy as np
+import pytest
+from tests._reference import golden
+
+from streamgp.inference.e_step import first_sites
+from streamgp.inference.vem import Episode, Options
+from streamgp.parameters import free_vector, with_free
+
+CASES = pytest.mark.parametrize("name", golden.NAMES)
+
+
+@pytest.fixture(scope="module")
+def read():
+    """Each file is read once."""
+    known = {}
+    return lambda name: known.setdefault(name, golden.read(name))
+
+
+def assert_close(got, wanted, tolerance=1e-8):
+    """Relative to the largest entry."""
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    assert got.shape == wanted.shape
+    scale = np.max(np.abs(wanted), initial=0.0)
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=tolerance * scale)
+
+
+def assert_sites_close(got, wanted, tolerance):
+    for parts in zip(got.linear, wanted.linear, strict=True):
+        assert_close(*parts, tolerance)
+    for parts in zip(got.precision, wanted.precision, strict=True):
+        assert_close(*parts, tolerance)
+
+
+def episode_of(case):
+    options = Options(case.learner.factorised, case.learner.e_rounds, case.learner.e_tolerance)
+    return Episode(case.state, case.state.model.batch(case.rows), options)
+
+
+def test_every_family_is_there():
+    """With one, two and three latent parameters, joint and factorised, of one and two inputs."""
+    cases = [golden.read(name) for name in golden.NAMES]
+    models = [case.state.model for case in cases]
+    families = {type(c.likelihood).__name__ for m in models for c in m.channels}
+    assert len(families) == 13
+    assert {c.likelihood.latents for m in models for c in m.channels} == {1, 2, 3}
+    assert {case.learner.factorised for case in cases} == {False, True}
+    assert {case.rows.x.shape[1] for case in cases} == {1, 2}
+    assert {type(k).__name__ for m in models for k in m.kernels} >= {"Sum", "Product", "Matern52"}
+    assert any(2 in m.draws for m in models)
+
+
+@CASES
+def test_rows_begin_alike(read, name):
+    case = read(name)
+    setting = episode_of(case).trial(case.state.model).setting
+    got, wanted = first_sites(setting), case.held("first")
+    assert_close(got.linear, wanted.linear)
+    for parts in zip(got.precision, wanted.precision, strict=True):
+        assert_close(*parts)
+
+
+@CASES
+def test_objective_and_gradient(read, name):
+    """At hyperparameters off the state's, with the same sites held."""
+    case = read(name)
+    episode = episode_of(case)
+    trial = episode.trial(with_free(case.state.model, case.found["theta"]))
+    value, gradient = episode.objective(trial, case.held("row"))
+    assert value == pytest.approx(float(case.found["objective"]), rel=1e-9)
+    assert_close(gradient, case.found["gradient"])
+
+
+@CASES
+def test_a_step(read, name):
+    case = read(name)
+    found = case.found
+    state, info = case.learner.step(case.state, case.rows)
+    assert_close(info.log_predictive, found["step_scores"])
+    assert info.e_rounds == found["step_e_rounds"]
+    assert info.m_evaluations == found["step_m_evaluations"]
+    assert state.count == found["step_count"]
+    assert info.bound == pytest.approx(float(found["step_bound"]), rel=1e-8)
+    assert_close(free_vector(state.model), found["step_theta"])
+    assert_sites_close(state.site, case.site("step_"), 1e-8)
+    assert_close(state.memory.gradient, found["step_memory_gradient"])
+    assert_close(state.memory.precision, found["step_memory_precision"])
+    assert state.energy == pytest.approx(float(found["step_energy"]), rel=1e-8)
+    for d in range(len(state.model.channels)):
+        mean, covariance = case.learner.predict(state, found["grid"], d)
+        assert_close(mean, found[f"mean_{d}"])
+        assert_close(covariance, found[f"covariance_{d}"])
+
+
+@pytest.mark.parametrize("name", [name for name in golden.NAMES if "factorised" not in name])
+def test_row_by_row(read, name):
+    case = read(name)
+    found = case.found
+    state, scores = case.learner.filter(case.state, case.rows)
+    assert_close(scores, found["filter_scores"])
+    assert_sites_close(state.site, case.site("filter_"), 1e-8)
+    assert_close(state.memory.gradient, found["filter_memory_gradient"])
+    assert_close(state.memory.precision, found["filter_memory_precision"])
+    assert state.count == found["filter_count"]
+    assert state.energy == pytest.approx(float(found["filter_energy"]), rel=1e-8)
