@@ -12,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-_OPTIONAL = ("jax", "matplotlib", "pandas", "polars", "tinygp")  # the quick start must do without them
+# What the quick start must do without.
+_OPTIONAL = ("jax", "matplotlib", "pandas", "polars", "tinygp")
 _CHECK = f"""
 import sys
 loaded = [name for name in {_OPTIONAL!r} if name in sys.modules]

@@ -16,13 +16,12 @@ from streamgp_lab.experiments.experiment import Options
 from streamgp_lab.problem import Problem, rows
 from streamgp_lab.progress import bar
 from streamgp_lab.races import contender as contender_module
-from streamgp_lab.races import environments, growth, race, start, summary, worker
+from streamgp_lab.races import environments, first_steps, growth, race, start, summary, worker
 from streamgp_lab.races.benchmark import Settings, comparison
 from streamgp_lab.races.comparisons import batches, channels, dimensions, samples
 from streamgp_lab.races.contender import Contender, ContenderError
-from streamgp_lab.races.growth import Curve
+from streamgp_lab.races.growth import Comparison, Curve
 from streamgp_lab.races.race import Race, Result
-from streamgp_lab.races.start import Start
 from streamgp_lab.reporting.claims import at_most, faster, no_worse
 from streamgp_lab.reporting.report import write
 from streamgp_lab.reporting.tables import median_and_range
@@ -215,8 +214,6 @@ def test_exponents():
         True,
         False,
     ]
-    claims = start.claims({"cold cache": [Start(1, 1, 9)], "warm cache": [Start(1, 1, 2)]})
-    assert [claim.holds for claim in claims] == [True, False, True]
 
 
 def test_what_is_written(stream, tmp_path):
@@ -233,8 +230,73 @@ def test_what_is_written(stream, tmp_path):
     assert {path.suffix for path in tmp_path.iterdir()} == {".md", ".json", ".png", ".svg"}
     curve = Curve("M", "M", 0, [1, 2], [1.0, 2.0], [1.0, 2.0], [5.0, 6.0])
     assert "| M | 1.00 | 0.26 |" in write(growth.report([curve]), tmp_path).read_text()
-    starts = {"cold cache": [Start(1, 0.5, 6)], "warm cache": [Start(1, 0.5, 2)]}
-    assert "| cold cache | 1 | 0.5 | 6 |" in write(start.report(starts), tmp_path).read_text()
+    other = Comparison("before", curve, Curve("M", "M", 0, [2], [6.0], [6.0], [5.0]))
+    assert "| M | before | 2 | 2,000 | 6,000 | 3× |" in text_of(growth.report([curve], [other]))
+
+
+def text_of(report):
+    return "\n".join(part.markdown() for part in report.parts if hasattr(part, "markdown"))
+
+
+def test_every_first_step_is_a_program():
+    """Those that are short. The figures of all of them are claimed or shown."""
+    found = {}
+    for task in ("importing", "one_channel", "warm_updates", "predictions"):
+        found |= start._run(task, None)
+    assert len(found) == 8
+    assert all(0 < seconds < 60 for seconds in found.values())
+    assert set(start._LIMITS) - set(found) == {
+        "first update, three families",
+        "8 batches of a classifier with 30 inputs",
+    }
+
+
+@pytest.fixture
+def starts():
+    figures = [*start._LIMITS, start._LARGEST, start._AROUND]
+    return {figure: [0.01, 0.02, 0.03] for figure in figures}
+
+
+def test_claims_of_a_start(starts):
+    assert [claim.holds for claim in start.claims(starts)] == [True] * 5
+    slow = {figure: [60.0] for figure in starts} | {start._AROUND: [1.0]}
+    assert [claim.holds for claim in start.claims(slow)] == [False] * 5
+
+
+def test_a_start_is_compared_with_another_version(starts, monkeypatch, tmp_path):
+    other = {figure: [10 * seconds for seconds in times] for figure, times in starts.items()}
+    said = text_of(start.report({"streamgp": starts, "elsewhere": other}))
+    assert "| import streamgp | 20 (10–30) | 200 (100–300) | 10× |" in said
+    asked = []
+
+    def run(task, source):
+        asked.append(source)
+        return dict.fromkeys(starts, 1.0)
+
+    monkeypatch.setattr(start, "_run", run)
+    with bar("start") as line:
+        (report,) = start.measure(Settings(tmp_path, repeats=1, against=tmp_path), line)
+    assert asked == [None, tmp_path] * len(first_steps.TASKS)
+    assert "| 1× |" in text_of(report)
+
+
+def test_another_version_is_a_checkout(tmp_path):
+    with pytest.raises(ConfigurationError, match="src/streamgp"):
+        start._run("importing", tmp_path)
+    broken = tmp_path / "src" / "streamgp"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('of another age')")
+    with pytest.raises(ConfigurationError, match="of another age"):
+        start._run("importing", tmp_path)
+    with pytest.raises(ContenderError, match="of another age"):
+        growth._start({}, tmp_path)
+
+
+def test_curves_beside_a_filter():
+    ours = growth._samples(growth._SAMPLES, [16])
+    assert ours.sizes == [16]
+    beside = growth._filtered([ours])
+    assert beside.rows[0][:3] == ["M, `update_many`", "Kalman filter, NumPy", "16"]
 
 
 def test_every_comparison_has_ours_and_files_for_all():

@@ -67,8 +67,6 @@ def slopes(function, point, step=1e-5):
     """The gradient by central differences of fourth order."""
     found = []
     for e in step * np.eye(len(point)):
-        near, far = (
-            function(point + k * e) - function(point - k * e) for k in (1, 2)
-        )
+        near, far = (function(point + k * e) - function(point - k * e) for k in (1, 2))
         found.append((8 * near - far) / (12 * step))
     return np.stack(found) if found else np.zeros(0)

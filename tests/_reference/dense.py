@@ -75,33 +75,3 @@ def expected(log_density, mean, variance, nodes=60):
     x, w = np.polynomial.hermite_e.hermegauss(nodes)
     f = mean[:, None] + np.sqrt(variance)[:, None] * x
     return log_density(f) @ (w / w.sum())
-
-
-# -- kernels: one pair of inputs at a time ---------------------------------------------------------
-
-
-def _pairs(a, b, function):
-    return np.array([[function(x, z) for z in b] for x in a]).reshape(len(a), len(b))
-
-
-def kernel(kind, a, b, lengthscale, variance, extra=None):
-    """The textbook formula of a kernel; `extra` is what it has beside lengthscale and variance."""
-
-    def value(x, z):
-        r = np.linalg.norm((x - z) / lengthscale)
-        if kind == "RBF":
-            return np.exp(-0.5 * r**2)
-        if kind == "Matern12":
-            return np.exp(-r)
-        if kind == "Matern32":
-            return (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r)
-        if kind == "Matern52":
-            return (1 + np.sqrt(5) * r + 5 * r**2 / 3) * np.exp(-np.sqrt(5) * r)
-        if kind == "RationalQuadratic":
-            return (1 + r**2 / (2 * extra)) ** -extra
-        if kind == "Periodic":
-            return np.exp(-2 * np.sum((np.sin(np.pi * (x - z) / extra) / lengthscale) ** 2))
-        assert kind == "Linear"
-        return np.sum((x / lengthscale) * (z / lengthscale))
-
-    return variance * _pairs(a, b, value)

@@ -44,7 +44,7 @@ FAMILIES = {
     "LogNormal": (sgp.LogNormal(), lambda g, f: np.exp(_noisy(g, f))),
     "Beta": (sgp.Beta(), lambda g, f: g.beta(3 * np.exp(f), 3.0)),
     "NegativeBinomial": (
-        sgp.NegativeBinomial(), lambda g, f: g.poisson(np.exp(1 + f) * g.gamma(2, 0.5, len(f))) * 1.0
+        sgp.NegativeBinomial(), lambda g, f: g.poisson(np.exp(f) * g.gamma(2, 0.5, len(f))) * 1.0
     ),
     "Binomial": (sgp.Binomial(5), lambda g, f: g.binomial(5, expit(f)) * 1.0),
     "Exponential": (sgp.Exponential(), lambda g, f: g.exponential(np.exp(f))),

@@ -11,6 +11,7 @@ import safetensors.numpy
 import tinygp
 
 import streamgp as sgp
+import streamgp.kernels.tinygp_adapter
 from streamgp.data.axes import Axis
 from streamgp.data.schema import Schema
 from streamgp.online import lifecycle
@@ -96,7 +97,11 @@ def test_a_thousand_damaged_files_are_refused(data):
 ODD = [
     *(None, True, 0, -1, 10**30, 1.5, "", "x", "streamgp.Gaussian", [], [1], {}, {"class": "os"}),
     *({"float": "nan"}, {"float": "x"}, {"tuple": []}, {"tuple": 3}, {"dict": [[1]]}, {"dict": []}),
-    *({"array": "none", "kind": "numpy"}, {"array": [], "kind": "numpy"}, {"function": "os.system"}),
+    *(
+        {"array": "none", "kind": "numpy"},
+        {"array": [], "kind": "numpy"},
+        {"function": "os.system"},
+    ),
     {"class": "streamgp.Gaussian", "fields": {"noise": -1.0}},
     {"class": "streamgp.Gaussian", "fields": {}},
     {"class": "streamgp.RBF", "fields": {"lengthscale": 1.0, "variance": "x"}},

@@ -4,9 +4,9 @@ import contextlib
 
 import numpy as np
 import pytest
+from tests.leaves import leaves
 
 import streamgp as sgp
-from tests.leaves import leaves
 
 NAN, INF = float("nan"), float("inf")
 X = np.linspace(0, 6, 8)

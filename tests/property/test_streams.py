@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp.data import pack
 from streamgp.inference.learner import Learner
 
 FAMILIES = {"real": sgp.Gaussian(), "binary": sgp.Bernoulli(), "count": sgp.Poisson()}
@@ -34,7 +33,7 @@ ROUNDS = settings(
 
 @st.composite
 def batches(draw, channels, values):
-    """One to eight rows, of any of the channels, in any order: one padded size."""
+    """One to eight rows, of any of the channels, in any order."""
     rows = draw(st.lists(st.sampled_from(channels), min_size=1, max_size=8))
     names = draw(st.permutations(sorted(set(rows))))
     return {
@@ -148,11 +147,11 @@ def folded(stream: list[dict]) -> tuple[np.ndarray, np.ndarray]:
         build.channel(build.gaussian(0.5), [[-0.3, 0.8]], scale=2.0),
     ]
     model = build.model(channels, lengthscales=(1.0, 0.6))
-    state = LEARNER.init(model, build.inducing(INDUCING, INDUCING))
+    state = LEARNER.init(model, build.points(INDUCING, INDUCING))
     for batch in stream:
-        rows = [(GAUSSIAN.index(name), x[:, None], y) for name, (x, y) in batch.items()]
-        state, _ = build.step(LEARNER, state, pack(rows))
-    moments = [build.predict(LEARNER, state, TEST[:, None], d) for d in range(len(GAUSSIAN))]
+        rows = build.rows(*[(GAUSSIAN.index(name), x, y) for name, (x, y) in batch.items()])
+        state, _ = LEARNER.step(state, rows)
+    moments = [LEARNER.predict(state, TEST[:, None], d) for d in range(len(GAUSSIAN))]
     return tuple(np.stack(part) for part in zip(*moments, strict=True))
 
 

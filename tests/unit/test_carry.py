@@ -37,9 +37,7 @@ def learned(rule=PROJECTION, factorised=False):
 
 
 def assert_same(learner, a, b, tolerance=1e-6):
-    for got, wanted in zip(
-        learner.predict(a, TEST, 0), learner.predict(b, TEST, 0), strict=True
-    ):
+    for got, wanted in zip(learner.predict(a, TEST, 0), learner.predict(b, TEST, 0), strict=True):
         np.testing.assert_allclose(got, wanted, atol=tolerance)
 
 

@@ -85,9 +85,7 @@ def test_one_natural_step_from_anywhere_is_the_gaussian_optimum():
 def test_the_bound_never_falls_and_settles(name, factorised):
     setting = problem(*CASES[name], latents=2, factorised=factorised)
     rows = none(setting)
-    bounds = [
-        e_step(setting, rows, rounds=n, tolerance=0.0)[0].bound for n in range(0, 40, 3)
-    ]
+    bounds = [e_step(setting, rows, rounds=n, tolerance=0.0)[0].bound for n in range(0, 40, 3)]
     assert np.isfinite(bounds).all()
     assert (np.diff(bounds) >= -1e-8 * np.abs(bounds[0])).all()
     assert bounds[-1] - bounds[0] > 1.0

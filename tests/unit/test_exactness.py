@@ -134,8 +134,11 @@ def test_the_prequential_score_is_the_prediction_made_before():
 def test_what_a_step_computed_on_the_way_is_what_its_state_implies():
     """States keep the factors that a step has made: those of a bare copy are the same."""
     learner = Learner()
-    state = learner.init(two_channels(), POINTS)
-    state, _ = learner.step(state, build.rows(*stream()))
+    channels = [build.channel(build.gaussian(0.3, trainable=True), [[1.0, 0.4]], trainable=True)]
+    start = build.model(channels, (1.0, 0.6), trainable=True)
+    state = learner.init(start, POINTS)
+    state, _ = learner.step(state, build.rows(stream()[0]))
+    assert state.plain.kernels[0].lengthscale != 1.0
     bare = state.replace()
     for kept, fresh in (
         (state.prior.chols, bare.prior.chols),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import streamgp as sgp
-from streamgp.data import Rows
+from streamgp.data.batch import Rows
 from streamgp.online.progress import Progress
 
 X = np.linspace(0, 1, 12)
@@ -45,7 +45,7 @@ def test_samples_one_by_one_are_the_same_as_updates():
 
 def rows(y, channel=0):
     y = np.asarray(y, float)
-    return Rows(np.zeros((len(y), 1)), y, np.full(len(y), channel), ("0", "1"))
+    return Rows(np.zeros((len(y), 1)), y[:, None], np.full(len(y), channel), ("0", "1"))
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from tests.leaves import leaves
 
 import streamgp as sgp
 from streamgp.data import columns
-from tests.leaves import leaves
 
 BERLIN = "Europe/Berlin"
 DATES = pd.date_range("2024-03-30", periods=8, freq="6h")  # over a change of the clock in Berlin

@@ -4,22 +4,24 @@ import dataclasses
 
 import numpy as np
 import pytest
-import tinygp
-from tests._reference import dense
+from tests._reference import build, dense
 
 import streamgp as sgp
 from streamgp.inducing import View, place
 from streamgp.inducing.adaptive import greedy
+from streamgp.inference.prior import Prior
+from streamgp.parameters import unwrap
 
-KERNEL = tinygp.kernels.ExpSquared(1.0)
 NONE = np.zeros((0, 1))
 X = np.linspace(0, 5, 40)
 
 
-def view(points, x, update=1, latents=1):
+def view(points, x, update=1, latents=1, precision=1e-3):
     """Of observations so noisy that only the tolerance counts."""
-    precision = np.full((latents, len(x)), 1e-3)
-    return View((points,) * latents, x, (KERNEL,) * latents, update, precision)
+    sets, width = (points,) * latents, x.shape[1]
+    channel = build.channel(build.gaussian(1.0), np.ones((1, latents)))
+    model = unwrap(build.model([channel], [1.0] * latents, width=width))
+    return View(sets, x, Prior.of(model, sets), update, np.full((latents, len(x)), precision))
 
 
 def residual_share(z, x):
@@ -38,8 +40,7 @@ def test_every_input_is_explained_to_the_tolerance(tolerance):
 
 def test_nothing_is_left_open_that_small_noise_would_show():
     x = np.linspace(0, 3, 50)[:, None]
-    precise = view(NONE, x)._replace(precision=np.full((1, 50), 1e4))
-    (points,) = place(sgp.Adaptive(), precise)
+    (points,) = place(sgp.Adaptive(), view(NONE, x, precision=1e4))
     assert residual_share(points, x).max() <= 1e-5 * (1 + 1e-6)
     assert residual_share(place(sgp.Adaptive(), view(NONE, x))[0], x).max() > 1e-5
 
@@ -47,7 +48,12 @@ def test_nothing_is_left_open_that_small_noise_would_show():
 def test_greedy_takes_the_least_explained_input_first():
     x = np.random.default_rng(1).uniform(0, 10, (60, 1))
     start = np.array([[5.0]])
-    chosen = greedy(KERNEL, start, x, np.ones(60), tolerance=1e-3, limit=10)
+    kernel = view(start, x).kernels[0]
+    explained = dense.rbf(start, x) / np.sqrt(1 + dense.NUGGET)
+    left = 1 - explained[0] ** 2
+    chosen = greedy(kernel, x, np.ones(60), explained, left, np.full(60, 1e-3), limit=40)
+    assert residual_share(np.concatenate([start, x[chosen]]), x).max() <= 1e-3
+    assert len(greedy(kernel, x, np.ones(60), explained, left, np.full(60, 1e-3), limit=3)) == 3
     have = start
     for index in chosen[:5]:
         assert residual_share(have, x)[index] >= residual_share(have, x).max() - 1e-9
@@ -90,7 +96,7 @@ def test_growing_follows_its_rule_over_the_explored_domain():
     (points,) = place(strategy, view(np.array([[-1.0]]), np.array([[4.0]]), update=2))
     np.testing.assert_allclose(points[:, 0], np.linspace(-1, 4, 6))
     x = np.random.default_rng(0).uniform(size=(20, 2))
-    (grid,) = place(strategy, View((np.zeros((0, 2)),), x, (KERNEL,), 1, np.ones((1, len(x)))))
+    (grid,) = place(strategy, view(np.zeros((0, 2)), x))
     assert grid.shape == (9, 2)
     scattered = sgp.Growing(lambda t: 5, layout="random")
     (one,), (two,) = (place(scattered, view(NONE, X10, update=t)) for t in (1, 2))
@@ -199,10 +205,7 @@ def test_a_strategy_of_the_users_with_a_budget_that_binds():
 def test_a_strategy_may_choose_what_it_keeps():
     class Newest(EveryInput):
         def kept(self, state, budget):
-            mask = np.asarray(state.inducing.mask).copy()
-            for row in mask:
-                row[: max(row.sum() - budget, 0)] = False
-            return mask
+            return [np.arange(len(z)) >= len(z) - budget for z in state.points]
 
     model = sgp.ContinualGP(sgp.Gaussian(), inducing=Newest(), learning=None)
     for t in range(3):

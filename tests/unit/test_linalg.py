@@ -53,7 +53,9 @@ def test_derivatives_pass_through_the_factor(smooth):
         chol = np.linalg.cholesky(a)
         if smooth == "log-determinant":
             return np.sum(np.log(np.diag(chol)))
-        return np.sum(np.linalg.solve(chol, b) ** 2) if smooth == "solve" else np.vdot(weights, chol)
+        if smooth == "solve":
+            return np.sum(np.linalg.solve(chol, b) ** 2)
+        return np.vdot(weights, chol)
 
     chol = np.linalg.cholesky(A)
     half = np.linalg.solve(chol, b)

@@ -32,8 +32,10 @@ FAMILIES = {
     "negative_binomial": (sgp.NegativeBinomial(), np.round(3 + 2 * WAVE)),
     "categorical": (sgp.Categorical(3), np.round(1 + WAVE)),
     "ordinal": (sgp.Ordinal(4), np.round(1.5 + 1.4 * WAVE)),
+    "multinomial": (sgp.Multinomial(3), np.eye(3)[np.round(1 + WAVE).astype(int)]),
+    "dirichlet": (sgp.Dirichlet(3), np.stack([0.4 + 0.3 * WAVE, 0.4 - 0.3 * WAVE, 0.2 + 0 * X], 1)),
 }
-CLASSES = {"categorical": 3, "ordinal": 4}
+CLASSES = {"categorical": 3, "ordinal": 4, "multinomial": 3, "dirichlet": 3}
 
 
 @pytest.fixture(autouse=True)

@@ -66,7 +66,7 @@ def _stream(
         TimeElapsedColumn(), TextColumn("{task.fields[last]}"),
     )  # fmt: skip
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("days", total=len(batches), last="compiling …")
+        task = progress.add_task("days", total=len(batches), last="")
         for batch in batches:
             report = model.update(batch)
             progress.update(task, advance=1, last=_line(report))

@@ -239,7 +239,7 @@ def _bar(console: Console, done: int) -> Iterator[Any]:
         TextColumn("{task.fields[last]}"),
     )  # fmt: skip
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("rows", total=None, completed=done, last="compiling …")
+        task = progress.add_task("rows", total=None, completed=done, last="")
 
         def show(more: int, report: UpdateReport) -> None:
             scores = ", ".join(f"{n} {s:.2f}" for n, s in report.log_predictive.items())

@@ -114,7 +114,7 @@ def present(
             is_value = number < values
             raise DataError(
                 problem(
-                    f"a {name} for every one of the {what}",
+                    f"the {name} of each of the {what}",
                     f"{counted(len(bad), 'missing value')}, {place(len(bad), rows[bad[0]])}",
                     "Fill in 0 where there was none, or leave all numbers of such rows out."
                     if is_value

@@ -178,6 +178,7 @@ def split_samples(
         )
     numbers, _, axes = read_inputs(x, axes, "the samples")
     what = "observations of the samples"
+    given: quantities.Given
     if len(channels) == 1:
         (likelihood,) = channels.values()
         given = list(quantities.of_channel(y, likelihood, len(numbers), what))

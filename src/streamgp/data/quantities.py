@@ -105,9 +105,7 @@ def check_known(given: Iterable[Any], known: Sequence[str], what: str) -> None:
         )
 
 
-def _wrong_shape(
-    shape: tuple[int, ...], likelihood: Likelihood, rows: int, what: str
-) -> DataError:
+def _wrong_shape(shape: tuple[int, ...], likelihood: Likelihood, rows: int, what: str) -> DataError:
     width = likelihood.observation_dim
     if width == 1:
         return DataError(
@@ -118,9 +116,10 @@ def _wrong_shape(
             )
         )
     names = list(likelihood.columns)
+    size = f"{counted(rows, 'observation')} of {width} numbers each"
     return DataError(
         problem(
-            f"{counted(rows, 'observation')} of {width} numbers each, {', '.join(names)}, as {what}",
+            f"{size}, {', '.join(names)}, as {what}",
             f"shape {shape}",
             f"Give an array of shape ({rows}, {width}), or a dictionary with the keys {names}.",
         )
@@ -207,7 +206,7 @@ def in_wide_frame(
                 problem(
                     f"the columns {usual} for channel {channel!r}",
                     f"no {usual[picked.index(None)]!r}",
-                    f"Add it, or say which it is with `columns={{{channel!r}: [{_names_of(usual)}]}}`.",
+                    f"Add it, or say which it is with `columns={{{channel!r}: {usual}}}`.",
                 )
             )
         found[channel] = tuple(picked)
@@ -221,10 +220,6 @@ def _names(channel: str, likelihood: Likelihood, index: int, is_alone: bool) -> 
     is_the_value = index == 0 and value_count(likelihood) == 1
     usual = channel if is_the_value else f"{channel}_{column}"
     return [usual, column] if is_alone and likelihood.observation_dim > 1 else [usual]
-
-
-def _names_of(names: Sequence[Any]) -> str:
-    return ", ".join(map(repr, names))
 
 
 def _chosen(channels: Mapping[str, Likelihood], chosen: Any) -> dict[str, tuple[Any, ...]]:

@@ -39,8 +39,9 @@ class _Search:
 
     def costs(self) -> Float[np.ndarray, " S"]:
         """The KL divergence that dropping each point alone would cost, in nats."""
-        ratio = np.maximum(self.narrowed / self.size, 1e-300)
-        return 0.5 * (self.moved / self.size - 1 + np.log(ratio))
+        size = np.where(self.kept, self.size, 1.0)  # of those that went, nothing is left
+        ratio = np.maximum(self.narrowed / size, 1e-300)
+        return 0.5 * (self.moved / size - 1 + np.log(ratio))
 
     def drop(self, index: int) -> None:
         """One point less, by rank-one changes: w ← w − ŵŵᵀw; q over the rest is its marginal."""
@@ -86,7 +87,7 @@ def prune(
     while True:
         counts = [np.sum(search.kept[a:b]) for a, b in itertools.pairwise(ends)]
         over = np.repeat([count > budget for count in counts], sizes)
-        droppable = search.kept & (over | (1.0 / (search.size * variances) < spares))
+        droppable = search.kept & (over | (spares * search.size * variances > 1.0))
         if not droppable.any():
             return np.split(search.kept, ends[1:-1])
         search.drop(int(np.argmin(np.where(droppable, search.costs(), np.inf))))

@@ -194,7 +194,7 @@ class Episode:
         value -= 0.5 * float(deviation @ deviation)
         gradient = gradient - deviation / width
         step = theta - free_vector(self.state.model)
-        value += self.state.memory.value(step) + self.of_noise(trial.setting.model)
+        value += self.state.memory.value(step)
         gradient += self.state.memory.slope(step)
         # A small batch borrows from the past the size that makes the objective of order one.
         size = max(self.batch.size, min(max(self.state.count, 1.0), _ORDINARY_BATCH))
@@ -216,7 +216,10 @@ class Episode:
         return np.concatenate(parts)
 
     def bound(self, trial: Trial, held: RowSites) -> tuple[float, Float[np.ndarray, " T"]]:
-        """The bound with the rows' sites held, and its gradient by the free vector."""
+        """The bound with the rows' sites held, and its gradient by the free vector.
+
+        What is kept of a lone channel's noise beside its site is part of it.
+        """
         setting = trial.setting
         model, batch, features, carried = setting
         rows = exact_sites(setting, held)
@@ -228,7 +231,7 @@ class Episode:
         fit = Fit(rows, site, posterior, at_rows, value)
         blocks = [block_adjoint(setting, fit, by_rows, g) for g in range(len(features.design))]
         gradients = self._gradients(trial, fit, by_rows, blocks)
-        return value, free_gradient(trial.wrapped, gradients)
+        return value + self.of_noise(model), free_gradient(trial.wrapped, gradients)
 
     def _gradients(
         self, trial: Trial, fit: Fit, by_rows: ByRows, blocks: list[ByBlock]
@@ -253,7 +256,8 @@ class Episode:
         )
         channels = self._by_channels(trial, fit, by_rows, blocks, by_loadings)
         if self.state.noise_is_exact:
-            channels[0]["likelihood"]["noise"] += self._by_noise(trial, blocks)
+            by_noise = {"noise": self._by_noise(trial, blocks)}
+            channels[0]["likelihood"] = summed(channels[0]["likelihood"], by_noise)
         return {"kernels": by_kernels(model, by_latents), "channels": tuple(channels)}
 
     def _by_channels(

@@ -19,6 +19,8 @@ Scale: TypeAlias = bool | Mapping[str, tuple[Any, Any]]
 INPUTS = "inputs"
 # Five values about 0 whose deviation is 1, and whose quartiles are a normal's of deviation 1.
 _TYPICAL = np.array([-1.4302, -0.6745, 0.0, 0.6745, 1.4302])
+# What is known of a usual observation, where that is not one.
+_USUAL = {"error": 0.0, "censored": 0.0}
 
 
 def check(scale: Scale, channels: Mapping[str, Likelihood]) -> None:
@@ -90,7 +92,7 @@ def of_inputs(
 
 
 def of_channel(
-    scale: Scale, name: str, likelihood: Likelihood, y: Float[np.ndarray, " N"]
+    scale: Scale, name: str, likelihood: Likelihood, y: Float[np.ndarray, "N ..."]
 ) -> tuple[Likelihood, Float[np.ndarray, " J"], Float[np.ndarray, " J"]]:
     """The likelihood, ready to learn, and the offset and scale of each latent parameter."""
     if scale is False:
@@ -99,10 +101,18 @@ def of_channel(
     if given is None:
         return likelihood.start(y), *likelihood.location(y)
     centre, size = (float(np.asarray(part).item()) for part in given)
-    typical = centre + size * _TYPICAL
+    typical = _rows(likelihood, centre + size * _TYPICAL)
     offset, scales = (np.array(part, float) for part in likelihood.location(typical))
     offset[0], scales[0] = centre, size
     return likelihood.start(typical), offset, scales
+
+
+def _rows(likelihood: Likelihood, values: Float[np.ndarray, " N"]) -> Float[np.ndarray, "N ..."]:
+    """Values as observations: with no error, not censored, of weight one."""
+    if likelihood.observation_dim == 1:
+        return values
+    others = [np.full(len(values), _USUAL.get(name, 1.0)) for name in likelihood.columns[1:]]
+    return np.stack([values, *others], axis=1)
 
 
 def spread_of(x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " P"]:

@@ -31,6 +31,16 @@ def _numbers_of(module: Module) -> dict[str, Any]:
             numbers[name] = _numbers_of(value)
         elif isinstance(value, tuple) and any(isinstance(part, Module) for part in value):
             numbers[name] = [_numbers_of(part) for part in value]
-        elif isinstance(value, np.ndarray | np.number | int | float):
-            numbers[name] = np.asarray(value).item() if np.size(value) == 1 else np.asarray(value)
+        elif isinstance(value, tuple) and value and all(map(_is_number, value)):
+            numbers[name] = [_plain(part) for part in value]
+        elif _is_number(value):
+            numbers[name] = _plain(value)
     return numbers
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.number | int | float)
+
+
+def _plain(value: Any) -> Any:
+    return np.asarray(value).item() if np.size(value) == 1 else np.asarray(value)

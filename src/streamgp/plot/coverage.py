@@ -94,6 +94,14 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
 
 
 def _observations(prediction: Prediction, y: Any) -> Float[np.ndarray, " N"]:
+    if prediction.likelihood.observation_dim > 1:
+        raise DataError(
+            problem(
+                "observations of one number each",
+                type(prediction.likelihood).__name__,
+                "Compare its shares one by one.",
+            )
+        )
     values = prediction.values(y)
     if not len(values):
         raise DataError(problem("at least one observation", "none", "Hold some observations out."))

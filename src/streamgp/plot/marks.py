@@ -9,6 +9,7 @@ from jaxtyping import Float
 from streamgp.errors import DataError, problem
 from streamgp.plot import style
 from streamgp.plot.bands import Height
+from streamgp.prediction.prediction import Prediction
 
 _TICK = 6.0  # the height of a row of inducing points, in typographic points
 
@@ -57,6 +58,27 @@ def observed(data: Any, width: int, what: str) -> Observed | None:
             )
         )
     return Observed(x, y) if len(x) else None
+
+
+def check_drawable(prediction: Prediction, *seen: Observed | None) -> None:
+    """Raise where observations are several numbers each, which no dot shows.
+
+    Args:
+        prediction: The prediction of their channel.
+        *seen: Observations to show.
+
+    Raises:
+        DataError: If there are such observations.
+    """
+    is_several = prediction.likelihood.observation_dim > 1
+    if is_several and any(part is not None and part.y is not None for part in seen):
+        raise DataError(
+            problem(
+                "no data on a picture of several shares",
+                f"observations of {type(prediction.likelihood).__name__}",
+                "Leave `data` and `past` out.",
+            )
+        )
 
 
 def along(ax: Any, data: Observed | None, past: Observed | None, height: Height) -> None:

@@ -89,6 +89,7 @@ def channel(
     if width == 1:
         along = _spanned(seen, _ALONG)[0] if x is None else np.ravel(_clocked(x, axes))
         prediction = model.predict(axes[0].off_clock(along), name)
+        marks.check_drawable(prediction, new, old)
         height = bands.draw(ax, prediction, along, level, style.MODEL)
         style.label(ax, str(axes[0].name or "x"), bands.axis_name(prediction, name))
         marks.along(ax, new, old, height)
@@ -98,6 +99,7 @@ def channel(
         sides = _spanned(seen, _ACROSS) if x is None else _pair(x)
         grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         prediction = model.predict(grid, name)
+        marks.check_drawable(prediction, new, old)
         style.label(ax, str(axes[0].name or "x₀"), str(axes[1].name or "x₁"))
         maps.surface(prediction, *sides, name=name, value=value, ax=ax)
         maps.on_map(ax, prediction, new, old)

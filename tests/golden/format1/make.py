@@ -13,14 +13,9 @@ import numpy as np
 import tinygp
 
 import streamgp as sgp
-from tests.golden.format1.streams import stream
+from tests.golden.format1.streams import rule, stream
 
 HERE = pathlib.Path(__file__).parent
-
-
-@sgp.register(name="golden.rule")
-def rule(t):
-    return 3 + 2 * t
 
 
 def models():
@@ -130,7 +125,6 @@ def main():
             "predictions": predicted(model, x),
         }
         (HERE / f"{name}.json").write_text(json.dumps(said, indent=1) + "\n")
-        print(name, model)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,15 @@ Batches are arguments of `update`, as (positional, by name).
 import numpy as np
 import pandas as pd
 
+import streamgp as sgp
+
 STREAMS = ("alone", "families", "factorised", "others", "foreign")
+
+
+@sgp.register(name="golden.rule")
+def rule(t):
+    """The number of inducing points of the model that grows."""
+    return 3 + 2 * t
 
 
 def stream(name):
@@ -56,7 +64,9 @@ def _factorised():
                 "t": x,
                 "grade": categories,
                 "load": f + 0.2 * rng.standard_t(3, 10),
-                "price": np.where(np.arange(10) == 4, np.nan, np.exp(f + 0.1 * rng.normal(size=10))),
+                "price": np.where(
+                    np.arange(10) == 4, np.nan, np.exp(f + 0.1 * rng.normal(size=10))
+                ),
             }
         )
         batches.append(((frame,), {"inputs": "t"}))

@@ -22,7 +22,7 @@ def by_channels(
     model: MultiTaskGP,
     batch: Batch,
     by_rows: ByRows,
-    by_loadings: tuple[Float[np.ndarray, "J Q"], ...],
+    by_loadings: tuple[Float[np.ndarray, "_ Q"], ...],
 ) -> list[dict[str, Any]]:
     """Derivatives by the parameters of each channel, from those by its loadings.
 

@@ -12,7 +12,7 @@ In the paper the parameters of likelihoods are given: pass fixed ones for that.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -244,10 +244,9 @@ class Task(NamedTuple):
         value, _, by_white, _ = self._expected(q, here, parameters=False)
         found = Moments(np.empty(q.mean.shape), np.empty(q.half.shape))
         for i, chol in enumerate(here.prior.chols):
-            new = Reference(-1, np.zeros(len(chol)), chol)
             found.mean[i] = solve_lower(chol, by_white.mean[i], transpose=True)
             found.half[i] = solve_lower(chol, by_white.half[i], transpose=True)
-            for reference in (new, *self.past[i]):
+            for reference in self._references(here, i):
                 more, by_mean, by_half = _divergence(q.mean[i], q.half[i], reference)
                 value += reference.sign * more
                 found.mean[i] += reference.sign * by_mean
@@ -257,26 +256,28 @@ class Task(NamedTuple):
     def by_parameters(self, q: Moments, here: Here) -> tuple[float, Float[np.ndarray, " T"]]:
         """L_C and its gradient by the free hyperparameters. Of the KL terms only p_new has them."""
         value, white, by_white, by_rows = self._expected(q, here)
-        by_design, by_chols = [], []
-        for i, (chol, design) in enumerate(zip(here.prior.chols, here.features.design, strict=True)):
-            new = Reference(-1, np.zeros(len(chol)), chol)
-            for reference in (new, *self.past[i]):
+        by_design = []
+        for i, design in enumerate(here.features.design):
+            for reference in self._references(here, i):
                 value += reference.sign * _divergence(q.mean[i], q.half[i], reference)[0]
             spread = times(self.batch, by_rows.by_covariance, design @ white.half[i])
-            by_design.append(np.outer(by_rows.by_mean, white.mean[i]) + 2 * spread @ white.half[i].T)
-            # Both are L⁻¹ times something, and both are in the divergence from the new prior.
-            by_mean, by_half = by_white.mean[i] - white.mean[i], by_white.half[i] - white.half[i]
-            pulled = np.outer(by_mean, white.mean[i]) + by_half @ white.half[i].T
-            by_chols.append(-solve_lower(chol, pulled, transpose=True) - np.diag(1 / np.diag(chol)))
+            by_mean = np.outer(by_rows.by_mean, white.mean[i])
+            by_design.append(by_mean + 2 * spread @ white.half[i].T)
         by_projection, by_loadings = here.mixed.adjoint(
             here.projection, tuple(by_design), by_rows.by_covariance
         )
         by_latents = kernel_gradient(
-            here.prior, self.batch.x, here.cross, here.projection, by_projection, by_chols
-        )
+            here.prior, self.batch.x, here.cross, here.projection, by_projection,
+            _by_chols(here.prior, white, by_white),
+        )  # fmt: skip
         channels = by_channels(here.model, self.batch, by_rows, by_loadings)
         gradients = {"kernels": by_kernels(here.model, by_latents), "channels": tuple(channels)}
         return value, free_gradient(here.wrapped, gradients)
+
+    def _references(self, here: Here, i: int) -> list[Reference]:
+        """All that q of one latent function is compared with: p_new, and the past."""
+        chol = here.prior.chols[i]
+        return [Reference(-1, np.zeros(len(chol)), chol), *self.past[i]]
 
     def _expected(
         self, q: Moments, here: Here, *, parameters: bool = True
@@ -302,6 +303,20 @@ def _white(prior: Prior, q: Moments) -> Moments:
         np.stack([solve_lower(chol, mean) for chol, mean, _ in pairs]),
         np.stack([solve_lower(chol, half) for chol, _, half in pairs]),
     )
+
+
+def _by_chols(prior: Prior, white: Moments, by_white: Moments) -> list[Float[np.ndarray, "M M"]]:
+    """Derivatives by L of each prior, but for those through the features.
+
+    The whitened mean and factor of q are L⁻¹ times something. The divergence from the prior has
+    their squares and log |L|.
+    """
+    found = []
+    for i, chol in enumerate(prior.chols):
+        by_mean, by_half = by_white.mean[i] - white.mean[i], by_white.half[i] - white.half[i]
+        pulled = np.outer(by_mean, white.mean[i]) + by_half @ white.half[i].T
+        found.append(-solve_lower(chol, pulled, transpose=True) - np.diag(1 / np.diag(chol)))
+    return found
 
 
 class _Marginals(NamedTuple):

@@ -20,7 +20,6 @@ from jaxtyping import Float
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import (
     ByBlock,
-
     block_adjoint,
     by_kernels,
     carried_adjoint,
@@ -58,8 +57,6 @@ from streamgp_lab.problem import Data, rows
 
 _E_ROUNDS, _E_TOLERANCE = 50, 1e-4
 _LEARNER = Learner(None)  # it makes states and predicts from them
-
-Inputs = Float[np.ndarray, "M P"]
 
 
 class StreamingSparse:
@@ -104,11 +101,9 @@ class StreamingSparse:
         """Learn a batch."""
         self._updates += 1
         new = rows(self._specification.names, data)
-        if self._kept is None:
-            nowhere = np.zeros((0, new.x.shape[1]))
-            self._kept = _LEARNER.init(start_model(self._specification, data), (nowhere,))
-        task = Task(self._kept, self._kept.model.batch(new))
-        trial = task.trial(self._kept.model, self._placed(new.x))
+        kept = self._kept or self._nothing(data, new.x.shape[1])
+        task = Task(kept, kept.model.batch(new))
+        trial = task.trial(kept.model, self._placed(kept.points[0], new.x))
         held = first_sites(trial.setting)
         for _ in range(self._rounds if self._learn else 0):
             held = _fitted(trial, held).rows
@@ -124,9 +119,15 @@ class StreamingSparse:
         finally:
             self._learn = learn
 
-    def _placed(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "M P"]:
+    def _nothing(self, data: Data, width: int) -> State:
+        """A past without data and without inducing points."""
+        model = start_model(self._specification, data)
+        return _LEARNER.init(model, (np.zeros((0, width)),))
+
+    def _placed(
+        self, old: Float[np.ndarray, "A P"], x: Float[np.ndarray, "N P"]
+    ) -> Float[np.ndarray, "M P"]:
         """Initial inducing points: a random choice of old points and of inputs of the batch."""
-        old = learned(self._kept).points[0]
         wanted = self._points(self._updates)
         kept = min(len(old), wanted - wanted // self._updates)
         stay = self._generator.choice(len(old), kept, replace=False)
@@ -156,8 +157,8 @@ class Trial(NamedTuple):
     projection: Projection
     mixed: Mixed
     half: Float[np.ndarray, "M A"]  # L_b⁻¹K_ba
-    map: Float[np.ndarray, "A M"]  # C: a, whitened like its site, is C·v_b on average
-    lost: float  # what E_q[log t(a)] has over that of C·v_b
+    transfer: Float[np.ndarray, "A M"]  # C: a, whitened like its site, is C·v_b on average
+    lost: float  # the part of E_q[log t(a)] that the variance of a given b takes away
 
 
 class Task(NamedTuple):
@@ -166,20 +167,21 @@ class Task(NamedTuple):
     kept: State
     batch: Batch
 
-    def trial(self, wrapped: MultiTaskGP, points: Inputs) -> Trial:
+    def trial(self, wrapped: MultiTaskGP, points: Float[np.ndarray, "M P"]) -> Trial:
         model, (old,), site = unwrap(wrapped), self.kept.points, self.kept.site
         prior = Prior.of(model, (points,))
         cross = prior.cross(self.batch.x)
         projection = prior.project(self.batch.x, cross)
         mixed = Mixed.of(model, self.batch, factorised=False)
         half = solve_lower(prior.chols[0], prior.cross_to((old,))[0])
-        design = self._whitened(half.T)
+        transfer = self._whitened(half.T)
         centred = old - prior.origin
         total = with_nugget(prior.kernels[0].matrix(centred, centred))
-        left = self._whitened(self._whitened(total).T) - design @ design.T  # K_aa − Q_aa
+        # K_aa − Q_aa, whitened.
+        left = self._whitened(self._whitened(total).T) - transfer @ transfer.T
         lost = -0.5 * float(np.vdot(site.precision[0], left))
-        setting = Setting(model, self.batch, mixed.features(projection), through(site, [design]))
-        return Trial(wrapped, setting, prior, cross, projection, mixed, half, design, lost)
+        setting = Setting(model, self.batch, mixed.features(projection), through(site, [transfer]))
+        return Trial(wrapped, setting, prior, cross, projection, mixed, half, transfer, lost)
 
     def _whitened(self, matrix: Float[np.ndarray, "A _"]) -> Float[np.ndarray, "A _"]:
         """L_a⁻¹ times a matrix, by the prior that the site is whitened by."""
@@ -196,8 +198,9 @@ class Task(NamedTuple):
         spread = np.std(self.batch.x, axis=0) + 1e-12
 
         def at(vector: np.ndarray) -> Trial:
-            shift = vector[len(theta) :].reshape(points.shape)
-            return self.trial(with_free(trial.wrapped, vector[: len(theta)]), points + spread * shift)
+            free, shift = np.split(vector, [len(theta)])
+            there = points + spread * shift.reshape(points.shape)
+            return self.trial(with_free(trial.wrapped, free), there)
 
         def objective(vector: np.ndarray) -> tuple[float, np.ndarray]:
             value, by_theta, by_points = self.bound(at(vector), held)
@@ -239,17 +242,13 @@ class Task(NamedTuple):
         K(b, x) enters through the batch, K(b, a) and K(a, a) through the past, K(b, b) through
         both.
         """
-        prior, site = trial.prior, self.kept.site
+        prior = trial.prior
         kernel, z, x = prior.kernels[0], prior.points[0] - prior.origin, self.batch.x - prior.origin
         old = self.kept.points[0] - prior.origin
-        by_map = carried_adjoint(site, (trial.map,), [block], prior.sizes)[0]
-        by_map += site.precision[0] @ trial.map  # through what is lost
-        by_past = solve_lower(prior.chols[0], self._unwhitened(by_map).T, transpose=True)
+        by_past, by_old = self._by_past(trial, block)
         by_gram, by_cross, by_diagonal = gram_adjoints(
             prior, 0, trial.projection, by_projection, -by_past @ trial.half.T
         )
-        by_old = -0.5 * self._unwhitened(self._unwhitened(site.precision[0]).T)
-        by_old.flat[:: len(old) + 1] *= 1 + NUGGET
         by_kernel = kernel.pullback(z, z, by_gram, prior.grams[0])
         for more in (
             kernel.pullback(z, x, by_cross, trial.cross[0]),
@@ -262,6 +261,18 @@ class Task(NamedTuple):
         by_points = 2 * kernel.input_gradient(z, z, by_gram, prior.grams[0])
         by_points += kernel.input_gradient(z, x, by_cross, trial.cross[0])
         return by_kernel, by_points + kernel.input_gradient(z, old, by_past)
+
+    def _by_past(
+        self, trial: Trial, block: ByBlock
+    ) -> tuple[Float[np.ndarray, "M A"], Float[np.ndarray, "A A"]]:
+        """Derivatives by K(b, a) and K(a, a)."""
+        prior, site = trial.prior, self.kept.site
+        by_transfer = carried_adjoint(site, (trial.transfer,), [block], prior.sizes)[0]
+        by_transfer += site.precision[0] @ trial.transfer  # through what is lost
+        by_past = solve_lower(prior.chols[0], self._unwhitened(by_transfer).T, transpose=True)
+        by_old = -0.5 * self._unwhitened(self._unwhitened(site.precision[0]).T)
+        by_old.flat[:: len(by_old) + 1] *= 1 + NUGGET
+        return by_past, by_old
 
 
 def _fitted(trial: Trial, held: RowSites) -> Fit:

@@ -21,8 +21,8 @@ examples:
 """
 _BENCH = """
 For each benchmark it writes tables (NAME.md), all numbers (NAME.json) and pictures (.png, .svg),
-and one page over all of them (index.html). The first run installs GPyTorch and GPflow, each into an
-environment of its own.
+and one page over all of them (index.html). The first run installs GPyTorch, GPflow and tinygp,
+each into an environment of its own.
 
 examples:
     streamgp-lab bench --list

@@ -79,6 +79,7 @@ def _able(name: str) -> int:
 
 def _run(job: Job, news: Any) -> Path:
     """In another process: run an experiment, tell which method is running, write the report."""
+
     def tell(method: str = "") -> None:
         news.put((job.name, method))
 

@@ -11,6 +11,7 @@ OWN = "streamgp"  # the environment that this process runs in
 REQUIREMENTS = {
     "gpytorch": ("torch==2.13.0", "gpytorch==1.15.2", "numpy"),
     "gpflow": ("gpflow==2.11.2", "tensorflow==2.21.0"),
+    "tinygp": ("tinygp==0.3.1", "jax==0.10.2", "scipy"),
 }
 
 

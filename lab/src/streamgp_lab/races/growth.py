@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamgp.data import Rows, join
-from streamgp_lab.problem import matrix
+from streamgp.data.batch import Rows
+from streamgp_lab.problem import rows as as_rows
 from streamgp_lab.progress import Bar
 from streamgp_lab.races.benchmark import Benchmark, Settings
 from streamgp_lab.races.contender import Answer, Contender, Running
@@ -20,6 +20,8 @@ from streamgp_lab.reporting.tables import Table, number
 _SPAN = 60.0
 _REPEATS = 5
 _SEEN = "samples seen"
+_LEARNED, _SAMPLES = "M, learning hyperparameters", "M, `update_many`"
+_STREAMED = [64, 128, 256]  # numbers of points that samples are streamed with
 _LARGEST_EXPONENTS = {_SEEN: 0.05, "M": 3.0}
 _LEAST_RATIO = 30.0  # between the top and the bottom of a panel, so that flat curves look flat
 
@@ -53,6 +55,28 @@ class Curve:
         return _slope(self.sizes, self.peak, self.fitted_from)
 
 
+class Comparison(NamedTuple):
+    """A curve of ours, and that of another version or method for the same updates."""
+
+    name: str
+    ours: Curve
+    theirs: Curve
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """One row per size that both have."""
+        ours = dict(zip(self.ours.sizes, self.ours.cpu, strict=True))
+        pairs = zip(self.theirs.sizes, self.theirs.cpu, strict=True)
+        return [
+            [
+                self.ours.name, self.name, str(size), number(1e3 * ours[size]),
+                number(1e3 * theirs), f"{number(theirs / ours[size])}×",
+            ]
+            for size, theirs in pairs
+            if size in ours
+        ]  # fmt: skip
+
+
 def _slope(sizes: Sequence[int], values: Sequence[float], begin: float) -> float:
     pairs = np.array([(s, v) for s, v in zip(sizes, values, strict=True) if s >= begin])
     return float(np.polyfit(np.log(pairs[:, 0]), np.log(pairs[:, 1]), 1)[0])
@@ -70,24 +94,32 @@ def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
         "samples seen, updates of 100": lambda name: _batches_seen(
             name, [count for count in counts if count <= 10**4]
         ),
-        "M, learning hyperparameters": lambda name: _points(name, sizes, learns=True),
+        _LEARNED: lambda name: _points(name, sizes, learns=True),
         "M, without learning them": lambda name: _points(name, sizes, learns=False),
+        _SAMPLES: lambda name: _samples(name, _STREAMED),
         "D channels, Q = 2": lambda name: _wide(name, "D", [(d, 2) for d in several]),
         "Q functions, D = 8": lambda name: _wide(name, "Q", few),
     }
-    bar.expect(len(todo))
+    bar.expect(len(todo) + 1 + (settings.against is not None))
     found = []
     for name, curve in todo.items():
         bar.show(name)
         found.append(curve(name))
         bar.advance()
-    yield report(found)
+    bar.show("Kalman filter")
+    compared = [_filtered(found)]
+    bar.advance()
+    if settings.against is not None:
+        bar.show(str(settings.against))
+        compared += _compared(sizes, settings.against, found)
+        bar.advance()
+    yield report(found, compared)
 
 
 def _data(count: int, seed: int) -> Rows:
     generator = np.random.default_rng(seed)
     x = generator.uniform(0, _SPAN, count)
-    return join([(0, matrix(x), np.sin(x) + 0.3 * generator.normal(size=count))])
+    return as_rows(["y"], {"y": (x, np.sin(x) + 0.3 * generator.normal(size=count))})
 
 
 def _several(channels: int, seed: int) -> Rows:
@@ -95,11 +127,12 @@ def _several(channels: int, seed: int) -> Rows:
     generator = np.random.default_rng(seed)
     x = generator.uniform(0, _SPAN, (channels, 10))
     y = np.sin(x + np.arange(channels)[:, None]) + 0.3 * generator.normal(size=x.shape)
-    return join([(index, matrix(x[index]), y[index]) for index in range(channels)])
+    names = [f"channel {index}" for index in range(channels)]
+    return as_rows(names, dict(zip(names, zip(x, y, strict=True), strict=True)))
 
 
-def _start(settings: dict) -> Running:
-    return Contender("ours", "ours", settings=settings).start(Path())
+def _start(settings: dict, source: Path | None = None) -> Running:
+    return Contender("ours", "ours", settings=settings, source=source).start(Path())
 
 
 def _median(ask: Callable[[Rows], Answer], batches: Sequence[Rows]) -> Answer:
@@ -113,7 +146,7 @@ def _samples_seen(name: str, counts: list[int]) -> Curve:
     settings = {"kernel": "matern32", "grid": [0, _SPAN, 64], "every": 0, "many": True}
     with _start(settings) as running:
         running.learn(_data(50, 0))
-        running.stream(_data(2048, 1))  # compiles
+        running.stream(_data(2048, 1))
         for count in counts:
             if count > seen:
                 running.stream(_data(count - seen, count))
@@ -128,7 +161,7 @@ def _batches_seen(name: str, counts: list[int]) -> Curve:
     curve, seen = Curve(name, _SEEN, 0), 0
     with _start({"budget": 64}) as running:
         for _ in range(5):
-            running.learn(_data(100, seen))  # compiles
+            running.learn(_data(100, seen))
             seen += 100
         for count in counts:
             while seen < count:
@@ -140,16 +173,63 @@ def _batches_seen(name: str, counts: list[int]) -> Curve:
     return curve
 
 
-def _points(name: str, sizes: list[int], *, learns: bool) -> Curve:
+def _points(name: str, sizes: list[int], *, learns: bool, source: Path | None = None) -> Curve:
     """The cost of an update with a hundred rows, for several numbers of inducing points."""
     curve = Curve(name, "M", 64)
     for size in sizes:
-        with _start({"grid": [0, _SPAN, size], "every": int(learns)}) as running:
+        settings = {"grid": [0, _SPAN, size], "every": int(learns)}
+        with _start(settings, source) as running:
             for k in range(2):
                 running.learn(_data(100, k))
             batches = [_data(100, 10 + k) for k in range(_REPEATS)]
             curve.add(size, _median(running.learn, batches), running.peak())
     return curve
+
+
+def _samples(name: str, sizes: list[int], source: Path | None = None) -> Curve:
+    """The cost per sample of `update_many`, for several numbers of inducing points."""
+    curve = Curve(name, "M", 64)
+    for size in sizes:
+        settings = {"kernel": "matern32", "grid": [0, _SPAN, size], "every": 0, "many": True}
+        with _start(settings, source) as running:
+            curve.add(size, _streamed(running), running.peak())
+    return curve
+
+
+def _streamed(running: Running) -> Answer:
+    """The time per sample, after a first batch and some samples that do not count."""
+    running.learn(_in_order(50, 0))
+    running.stream(_in_order(512, 1))
+    return _median(running.stream, [_in_order(512, 2 + k) for k in range(_REPEATS)])
+
+
+def _in_order(count: int, turn: int) -> Rows:
+    """Samples in the order of their inputs, which a filter over time needs."""
+    generator = np.random.default_rng(turn)
+    x = _SPAN * (turn + np.linspace(0, 1, count, endpoint=False)) / (_REPEATS + 2)
+    return as_rows(["y"], {"y": (x, np.sin(x) + 0.3 * generator.normal(size=count))})
+
+
+def _compared(sizes: list[int], source: Path, ours: Sequence[Curve]) -> list[Comparison]:
+    """The same updates with another version, beside ours."""
+    chosen = [size for size in sizes if 32 <= size <= 512]
+    theirs = [
+        _points(_LEARNED, chosen, learns=True, source=source),
+        _samples(_SAMPLES, _STREAMED, source),
+    ]
+    known = {curve.name: curve for curve in ours}
+    return [Comparison(str(source), known[curve.name], curve) for curve in theirs]
+
+
+def _filtered(ours: Sequence[Curve]) -> Comparison:
+    """A Kalman filter in NumPy, whose cost does not depend on M."""
+    (curve,) = (curve for curve in ours if curve.name == _SAMPLES)
+    with Contender("Kalman filter, NumPy", "kalman").start(Path()) as running:
+        took, peak = _streamed(running), running.peak()
+    filtered = Curve(curve.name, curve.along, curve.fitted_from)
+    for size in curve.sizes:
+        filtered.add(size, took, peak)
+    return Comparison("Kalman filter, NumPy", curve, filtered)
 
 
 def _wide(name: str, along: str, pairs: list[tuple[int, int]]) -> Curve:
@@ -166,7 +246,7 @@ def _wide(name: str, along: str, pairs: list[tuple[int, int]]) -> Curve:
     return curve
 
 
-def report(curves: Sequence[Curve]) -> Report:
+def report(curves: Sequence[Curve], compared: Sequence[Comparison] = ()) -> Report:
     """Exponents, claims, a picture and all measurements."""
     exponents = Table(
         "Fitted exponents",
@@ -183,7 +263,14 @@ def report(curves: Sequence[Curve]) -> Report:
     heading = ["what grows", "size", "CPU ms", "wall ms", "peak MB"]
     table = Table("One update of streamgp", heading, rows)
     parts: list[Part] = [exponents, claims(curves), Picture("growth", _draw(curves)), table]
-    measured = {"measured": [asdict(curve) for curve in curves]}
+    if compared:
+        beside = ["what grows", "beside", "size", "streamgp, CPU ms", "theirs, CPU ms", "ratio"]
+        rows = [row for each in compared for row in each.rows]
+        parts.append(Table("Beside others", beside, rows))
+    measured = {
+        "measured": [asdict(curve) for curve in curves],
+        "compared": [{"name": each.name, **asdict(each.theirs)} for each in compared],
+    }
     return Report("growth", BENCHMARK.about, "", parts, measured)
 
 

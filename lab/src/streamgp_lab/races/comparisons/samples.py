@@ -40,7 +40,7 @@ def races(share: float) -> list[Race]:
             "streaming sparse GP (ours), points added", "streaming_sparse",
             settings={"kernel": "matern32", "first": 60, "more": 0.125},
         ),
-        Contender("tinygp, exact, refitted", "tinygp_exact", settings={"capacity": capacity}),
+        Contender("tinygp, exact, refitted", "tinygp_exact", "tinygp", {"capacity": capacity}),
         Contender("scikit-learn, exact, refitted", "sklearn_exact"),
         Contender("GPyTorch, exact, conditioned", "gpytorch_exact", "gpytorch"),
         Contender(ONLINE, "gpytorch_online", "gpytorch"),
