@@ -1,8 +1,8 @@
 """The numbers of the JAX version that came before: the same in every family and structure.
 
-Sites and memories are compared by their size: their smallest entries are differences of large
-ones. An M step ends wherever its gains become small, so hyperparameters, and what depends on them,
-agree as far as two machines of different rounding do.
+Arrays are compared relative to their largest entry: the smallest entries of sites and memories are
+differences of large ones. Nearly all agree to 1e-11. The curvature in a likelihood's own parameters
+was exact there and is taken by differences here, which are right to eight digits.
 """
 
 import numpy as np
@@ -12,6 +12,8 @@ from tests._reference import golden
 from streamgp.inference.e_step import exact_sites, first_sites
 from streamgp.inference.vem import Episode, Options
 from streamgp.parameters import free_vector, with_free
+
+CURVED = 1e-7  # tolerance of curvatures that are differences
 
 CASES = pytest.mark.parametrize("name", golden.NAMES)
 
@@ -91,7 +93,7 @@ def test_a_step(read, name):
     assert_close(free_vector(state.model), found["step_theta"])
     assert_sites_close(state.site, case.site("step_"), 1e-8)
     assert_close(state.memory.gradient, found["step_memory_gradient"])
-    assert_close(state.memory.precision, found["step_memory_precision"])
+    assert_close(state.memory.precision, found["step_memory_precision"], CURVED)
     assert state.energy == pytest.approx(float(found["step_energy"]), rel=1e-8)
     for d in range(len(state.model.channels)):
         mean, covariance = case.learner.predict(state, found["grid"], d)
@@ -107,6 +109,6 @@ def test_row_by_row(read, name):
     assert_close(scores, found["filter_scores"])
     assert_sites_close(state.site, case.site("filter_"), 1e-8)
     assert_close(state.memory.gradient, found["filter_memory_gradient"])
-    assert_close(state.memory.precision, found["filter_memory_precision"])
+    assert_close(state.memory.precision, found["filter_memory_precision"], CURVED)
     assert state.count == found["filter_count"]
     assert state.energy == pytest.approx(float(found["filter_energy"]), rel=1e-8)

@@ -567,6 +567,18 @@ def test_reliability_has_one_line_per_class(ax):
     assert _labels(ax) == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize("name", ["multinomial", "dirichlet"])
+def test_no_dots_of_several_shares(name, ax):
+    likelihood, y = FAMILIES[name]
+    model = sgp.ContinualGP(likelihood, learning=None, inducing=sgp.Fixed(X[::6]))
+    model.update(X, y)
+    model.plot(ax=ax, past=(0.0, 3.0))
+    with pytest.raises(sgp.DataError, match="several shares"):
+        model.plot(data=(X, y[:, 0]))
+    with pytest.raises(sgp.DataError, match="one number each"):
+        sgp.plot.calibration(model.predict(X), y)
+
+
 def test_what_calibration_refuses():
     prediction = _prediction(sgp.Categorical(3), np.zeros((3, 3)))
     with pytest.raises(sgp.DataError, match="expected 3 observation"):

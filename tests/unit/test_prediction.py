@@ -53,6 +53,41 @@ def test_no_rows_at_all():
     assert empty.log_density([]).shape == (0,)
 
 
+def test_no_rows_of_a_model():
+    model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Categorical(3)}, learning=None)
+    model.update({"a": (X, np.sin(X)), "b": (X, np.arange(9) % 3)})
+    nowhere = model.predict([])
+    assert nowhere["b"].probabilities.shape == (0, 3)
+    assert len(nowhere.to_frame()) == 0
+    for joint in (False, True):
+        assert nowhere["a"].sample(4, joint=joint).shape == (4, 0)
+        assert nowhere.sample(4, joint=joint)["b"].shape == (4, 0)
+
+
+@pytest.mark.parametrize(
+    "likelihood", [sgp.Multinomial(3), sgp.Dirichlet(3)], ids=["counts", "shares"]
+)
+def test_observations_of_several_numbers(likelihood):
+    prediction = prediction_of(likelihood)
+    frame = prediction.to_frame()
+    names = prediction.likelihood.columns
+    assert list(frame.columns) == [f"{name}_{what}" for name in names for what in ("mean", "std")]
+    np.testing.assert_array_equal(frame[f"{names[1]}_mean"], prediction.mean[:, 1])
+    assert prediction.mean.shape == prediction.std.shape == (5, 3)
+    np.testing.assert_allclose(prediction.mean.sum(axis=1), 1.0)
+    draws = prediction.sample(7)
+    assert draws.shape == (7, 5, 3)
+    same, each = prediction.log_density(draws[0, 0]), prediction.log_density(draws[0])
+    assert same[0] == each[0]
+    for wrong in (0.5, [0.5, 0.5], np.ones((4, 3)), "many", draws):
+        with pytest.raises(sgp.DataError, match=r"numbers of shape \(5, 3\) or \(3,\)"):
+            prediction.log_density(wrong)
+    with pytest.raises(sgp.DataError, match="support"):
+        prediction.log_density([1.0, -1.0, 1.0])
+    with pytest.raises(sgp.DataError, match="ordered"):
+        prediction.interval()
+
+
 def test_a_frame_of_an_unknown_library():
     with pytest.raises(sgp.ConfigurationError, match="'pandas' or 'polars'"):
         prediction_of(sgp.Gaussian()).to_frame(backend="excel")

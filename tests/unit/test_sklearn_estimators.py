@@ -14,6 +14,7 @@ from streamgp import (
     ConfigurationError,
     Fixed,
     Gaussian,
+    HeteroscedasticGaussian,
     Linear,
     Matern32,
     Poisson,
@@ -54,6 +55,20 @@ def test_covariance_is_positive_and_its_diagonal_the_variance():
     assert covariance[0, 1] > 0.5 * (covariance[0, 0] - 0.1**2)  # neighbours go together
     with pytest.raises(ValueError, match="both"):
         model.predict(X, return_std=True, return_cov=True)
+
+
+def test_covariance_where_the_noise_is_a_function_too():
+    """It is that of the first latent parameter."""
+    model = regressor(likelihood=HeteroscedasticGaussian(), random_state=0).fit(X[::2], Y[::2])
+    mean, covariance = model.predict(X, return_cov=True)
+    _, std = model.predict(X, return_std=True)
+    np.testing.assert_allclose(np.diag(covariance), std**2)
+    draws = model.model_.predict(X).sample(20_000, joint=True)
+    between = np.cov(draws.T)
+    off = ~np.eye(len(X), dtype=bool)
+    error = 6 * np.sqrt(np.outer(np.diag(between), np.diag(between)) / 20_000)
+    assert np.all(np.abs(between - covariance)[off] < error[off])
+    np.testing.assert_array_equal(mean, model.predict(X))
 
 
 def test_covariance_needs_a_likelihood_around_f():

@@ -56,13 +56,11 @@ def expected_adjoint(
     value, by_mean = 0.0, np.empty(batch.flat_size)
     by_covariance = tuple(np.empty_like(c) for c in covariance)
     by_likelihood = {}
-    rows = of_groups(model, batch, mean, covariance)
-    places = of_groups(model, batch, mean, by_covariance)
-    for (group, likelihood, m, c), (_, _, _, place) in zip(rows, places, strict=True):
+    for group, likelihood, m, c in of_groups(model, batch, mean, covariance):
         expected = likelihood.expected(group.y, m, c)
         value += float(np.sum(expected.value))
         by_mean[group.flat] = expected.by_mean.ravel()
-        place[:] = expected.by_covariance
+        by_covariance[group.run][group.within] = expected.by_covariance
         if parameters:
             gradient = likelihood.expected_parameter_gradient(group.y, m, c)
             by_likelihood[group.channel] = gradient

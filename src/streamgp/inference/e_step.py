@@ -5,6 +5,7 @@ current q(f). For conjugate channels that is the exact site and one round ends i
 rounds are damped so that the bound never falls.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -52,18 +53,30 @@ def fit_rows(setting: Setting, rows: RowSites) -> Fit:
     return Fit(rows, site, posterior, at_rows, bound)
 
 
+Method = Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+def per_row(
+    method: Method,
+    model: MultiTaskGP,
+    batch: Batch,
+    mean: Float[np.ndarray, " R"],
+    covariance: RunBlocks,
+) -> tuple[Float[np.ndarray, " R"], RunBlocks]:
+    """A vector and a matrix per row: `method(likelihood, y, mean, covariance)` of each channel."""
+    vectors = np.empty(batch.flat_size)
+    matrices = tuple(np.empty_like(c) for c in covariance)
+    for group, likelihood, m, c in of_groups(model, batch, mean, covariance):
+        vector, matrices[group.run][group.within] = method(likelihood, group.y, m, c)
+        vectors[group.flat] = vector.ravel()
+    return vectors, matrices
+
+
 def curvature(
     model: MultiTaskGP, batch: Batch, mean: Float[np.ndarray, " R"], covariance: RunBlocks
 ) -> tuple[Float[np.ndarray, " R"], RunBlocks]:
     """E_q[∇ log p] and −E_q[∇∇ log p] of every row."""
-    gradient = np.empty(batch.flat_size)
-    precision = tuple(np.empty_like(c) for c in covariance)
-    rows = of_groups(model, batch, mean, covariance)
-    places = of_groups(model, batch, mean, precision)
-    for (group, likelihood, m, c), (_, _, _, place) in zip(rows, places, strict=True):
-        slope, place[:] = likelihood.curvature(group.y, m, c)
-        gradient[group.flat] = slope.ravel()
-    return gradient, precision
+    return per_row(lambda c, *row: c.curvature(*row), model, batch, mean, covariance)
 
 
 def natural_step(setting: Setting, now: Fit, step: float = 1.0) -> RowSites:
@@ -111,13 +124,9 @@ def first_sites(setting: Setting) -> RowSites:
     if model.conjugate and len(features.design) == 1:
         return exact
     before = marginals(batch, condition(carried + aggregate(batch, exact, features)), features)
-    gradient = np.empty(batch.flat_size)
-    precision = tuple(np.empty_like(s) for s in features.slack)
-    rows = of_groups(model, batch, before.mean, before.covariance)
-    places = of_groups(model, batch, before.mean, precision)
-    for (group, likelihood, m, c), (_, _, _, place) in zip(rows, places, strict=True):
-        slope, place[:] = likelihood.first_site(group.y, m, c)
-        gradient[group.flat] = slope.ravel()
+    gradient, precision = per_row(
+        lambda c, *row: c.first_site(*row), model, batch, before.mean, before.covariance
+    )
     pull = np.stack([times(batch, precision, mean) for mean in before.block_means.T], axis=-1)
     return RowSites(pull + gradient[:, None] / pull.shape[-1], precision)
 

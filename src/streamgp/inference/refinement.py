@@ -11,19 +11,14 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import (
-    block_adjoint,
-    expected_adjoint,
     gram_adjoints,
 )
-from streamgp.inference.bounds import site_bound
-from streamgp.inference.e_step import Fit, exact_sites
 from streamgp.inference.m_step import maximise
 from streamgp.inference.memory import Vector
-from streamgp.inference.posterior import condition, marginals
 from streamgp.inference.prior import Points
-from streamgp.inference.sites import RowSites, aggregate
+from streamgp.inference.sites import RowSites
 from streamgp.inference.state import State
-from streamgp.inference.vem import Episode, Options, Trial
+from streamgp.inference.vem import Episode, Options, Trial, adjoint
 from streamgp.model.multitask import MultiTaskGP
 
 
@@ -84,27 +79,18 @@ def refine_points(
 
 def _bound(trial: Trial, held: RowSites) -> tuple[float, list[Float[np.ndarray, "_ P"]]]:
     """The bound with the rows' sites held, and its derivative by every inducing point."""
-    setting = trial.setting
-    model, batch, features, carried = setting
-    rows = exact_sites(setting, held)
-    site = carried + aggregate(batch, rows, features)
-    posterior = condition(site)
-    at_rows = marginals(batch, posterior, features)
-    by_rows = expected_adjoint(model, batch, at_rows.mean, at_rows.covariance, parameters=False)
-    value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
-    fit = Fit(rows, site, posterior, at_rows, value)
-    by_design = tuple(
-        block_adjoint(setting, fit, by_rows, g).design for g in range(len(features.design))
-    )
+    fit, by_rows, blocks = adjoint(trial.setting, held, parameters=False)
+    by_design = tuple(block.design for block in blocks)
     by_projection, _ = trial.mixed.adjoint(trial.projection, by_design, by_rows.by_covariance)
-    prior, centred, found = trial.prior, batch.x - trial.prior.origin, []
+    prior, found = trial.prior, []
+    centred = trial.setting.batch.x - prior.origin
     for q, kernel in enumerate(prior.kernels):
         by_gram, by_cross, _ = gram_adjoints(prior, q, trial.projection, by_projection)
         z = prior.points[q] - prior.origin
         # Each point stands in a row and in a column of K(Z, Z), which is symmetric.
         by_z = 2 * kernel.input_gradient(z, z, by_gram, prior.grams[q])
         found.append(by_z + kernel.input_gradient(z, centred, by_cross, trial.cross[q]))
-    return value, found
+    return fit.bound, found
 
 
 def _unit(batch: Batch, most: int) -> Float[np.ndarray, " P"]:

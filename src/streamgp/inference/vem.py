@@ -220,18 +220,10 @@ class Episode:
 
         What is kept of a lone channel's noise beside its site is part of it.
         """
-        setting = trial.setting
-        model, batch, features, carried = setting
-        rows = exact_sites(setting, held)
-        site = carried + aggregate(batch, rows, features)
-        posterior = condition(site)
-        at_rows = marginals(batch, posterior, features)
-        by_rows = expected_adjoint(model, batch, at_rows.mean, at_rows.covariance)
-        value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
-        fit = Fit(rows, site, posterior, at_rows, value)
-        blocks = [block_adjoint(setting, fit, by_rows, g) for g in range(len(features.design))]
+        fit, by_rows, blocks = adjoint(trial.setting, held)
         gradients = self._gradients(trial, fit, by_rows, blocks)
-        return value + self.of_noise(model), free_gradient(trial.wrapped, gradients)
+        value = fit.bound + self.of_noise(trial.setting.model)
+        return value, free_gradient(trial.wrapped, gradients)
 
     def _gradients(
         self, trial: Trial, fit: Fit, by_rows: ByRows, blocks: list[ByBlock]
@@ -327,6 +319,27 @@ class Episode:
             trial.wrapped, trial.setting, trial.projection, fit.rows, fit.marginals, fit.posterior
         )
         return memory.joined(of_kernels, of_channels)
+
+
+def adjoint(
+    setting: Setting, held: RowSites, *, parameters: bool = True
+) -> tuple[Fit, ByRows, list[ByBlock]]:
+    """The bound with the rows' sites held, and its derivatives by all that it is made of.
+
+    Those by parameters of likelihoods are left out if nobody asks for them.
+    """
+    model, batch, features, carried = setting
+    rows = exact_sites(setting, held)
+    site = carried + aggregate(batch, rows, features)
+    posterior = condition(site)
+    at_rows = marginals(batch, posterior, features)
+    by_rows = expected_adjoint(
+        model, batch, at_rows.mean, at_rows.covariance, parameters=parameters
+    )
+    value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
+    fit = Fit(rows, site, posterior, at_rows, value)
+    blocks = [block_adjoint(setting, fit, by_rows, g) for g in range(len(features.design))]
+    return fit, by_rows, blocks
 
 
 def counted(

@@ -47,7 +47,9 @@ class Predictions(dict[str, Prediction]):
         sizes = [prediction.latent_mean.size for prediction in self.values()]
         parts = np.split(self._draw(rng, count), np.cumsum(sizes)[:-1], axis=1)
         return {
-            name: prediction.observed(f.reshape(count, len(prediction), -1), rng)
+            name: prediction.observed(
+                f.reshape(count, len(prediction), prediction.likelihood.latents), rng
+            )
             for (name, prediction), f in zip(self.items(), parts, strict=True)
         }
 
