@@ -82,7 +82,7 @@ def test_quantiles_of_wide_counts():
     assert np.all((high > 1e7) & (high < 1e8))
 
 
-@pytest.mark.parametrize("mean", [1.0, 1e5, 1e7, 1e12])
+@pytest.mark.parametrize("mean", [1.0, 1e5, 1e7, 1e12, 1e20])
 @pytest.mark.parametrize("concentration", [0.5, 10.0, 100.0])
 def test_counts_of_any_size_have_a_distribution_function(concentration, mean):
     y = np.floor(mean * np.geomspace(1e-4, 20, 40))

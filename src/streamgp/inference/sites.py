@@ -73,7 +73,7 @@ def times(
         if run.latents == 1:
             np.multiply(p.reshape(-1, *[1] * (matrix.ndim - 1)), part, out=product[run.flat])
         else:
-            rows = part.reshape(len(p), run.latents, -1)
+            rows = part.reshape(len(p), run.latents, part[0].size)
             product[run.flat] = (p @ rows).reshape(part.shape)
     return product
 
@@ -86,7 +86,7 @@ def inner(batch: Batch, a: Float[np.ndarray, "R S"], b: Float[np.ndarray, "R S"]
         if run.latents == 1:
             found.append(np.einsum("ns,ns->n", left, right)[:, None, None])
         else:
-            shape = (-1, run.latents, a.shape[1])
+            shape = (run.rows.stop - run.rows.start, run.latents, a.shape[1])
             found.append(left.reshape(shape) @ np.swapaxes(right.reshape(shape), 1, 2))
     return tuple(found)
 

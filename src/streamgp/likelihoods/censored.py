@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Expected, Likelihood
 from streamgp.likelihoods.support import Support
-from streamgp.likelihoods.weighted import check_base, without_last
+from streamgp.likelihoods.weighted import Weighted, check_base, without_last
 from streamgp.parameters import replaced
 from streamgp.registry import storable
 
@@ -37,6 +37,13 @@ class Censored(Likelihood):
 
     def __post_init__(self) -> None:
         check_base(self.base)
+        if isinstance(self.base, Weighted):
+            raise ConfigurationError(
+                problem(
+                    "a family that is weighted last", "Censored(Weighted(…))",
+                    "Write `Weighted(Censored(…))`.",
+                )
+            )  # fmt: skip
         if not self.base.ordered or self.base.classes:
             raise ConfigurationError(
                 problem(

@@ -85,7 +85,7 @@ class Mixed:
         design = np.empty((self.batch.flat_size, rows.shape[1]))
         for run, w in zip(self.batch.runs, self.weights, strict=True):
             part = w[:, :, q, None] * rows[run.rows, None, :]
-            design[run.flat] = part.reshape(-1, rows.shape[1])
+            design[run.flat] = part.reshape(len(part) * run.latents, rows.shape[1])
         return design
 
     def adjoint(
@@ -107,7 +107,7 @@ class Mixed:
         for q, (values, own) in enumerate(zip(projection.values, parts, strict=True)):
             found = np.empty((self.batch.size, sizes[q]))
             for run, w, by_w in zip(self.batch.runs, self.weights, by_rows, strict=True):
-                part = own[run.flat].reshape(-1, run.latents, sizes[q])
+                part = own[run.flat].reshape(len(w), run.latents, sizes[q])
                 found[run.rows] = np.einsum("nj,njm->nm", w[:, :, q], part)
                 by_w[:, :, q] = np.einsum("njm,mn->nj", part, values[:, run.rows])
             by_values.append(found.T)

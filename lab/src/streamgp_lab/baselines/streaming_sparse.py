@@ -20,22 +20,19 @@ from jaxtyping import Float
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import (
     ByBlock,
-    block_adjoint,
     by_kernels,
     carried_adjoint,
-    expected_adjoint,
     gram_adjoints,
     summed,
 )
-from streamgp.inference.bounds import site_bound
 from streamgp.inference.carry import through
-from streamgp.inference.e_step import Fit, Setting, e_step, exact_sites, first_sites
+from streamgp.inference.e_step import Fit, Setting, e_step, first_sites
 from streamgp.inference.learner import Learner
 from streamgp.inference.m_step import maximise
-from streamgp.inference.posterior import condition, marginals
 from streamgp.inference.prior import Prior
-from streamgp.inference.sites import RowSites, aggregate
+from streamgp.inference.sites import RowSites
 from streamgp.inference.state import State
+from streamgp.inference.vem import adjoint
 from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model.mixing import Mixed, Projection
@@ -214,25 +211,18 @@ class Task(NamedTuple):
         self, trial: Trial, held: RowSites
     ) -> tuple[float, Float[np.ndarray, " T"], Float[np.ndarray, "M P"]]:
         """The bound with the priors of hyperparameters, and its gradient by them and by points."""
-        model, batch, features, carried = setting = trial.setting
-        sites = exact_sites(setting, held)
-        site = carried + aggregate(batch, sites, features)
-        posterior = condition(site)
-        at_rows = marginals(batch, posterior, features)
-        by_rows = expected_adjoint(model, batch, at_rows.mean, at_rows.covariance)
-        value = site_bound(batch, by_rows.value, sites, posterior, at_rows)
-        fit = Fit(sites, site, posterior, at_rows, value)
-        block = block_adjoint(setting, fit, by_rows, 0)
+        setting, model = trial.setting, trial.setting.model
+        fit, by_rows, (block,) = adjoint(setting, held)
         by_projection, by_loadings = trial.mixed.adjoint(
             trial.projection, (block.design,), by_rows.by_covariance
         )
         by_kernel, by_points = self._by_kernel(trial, block, by_projection)
-        channels = by_channels(model, batch, by_rows, by_loadings)
+        channels = by_channels(model, self.batch, by_rows, by_loadings)
         _add_exact_sites(channels[0]["likelihood"], setting, fit, block)
         gradients = {"kernels": by_kernels(model, [by_kernel]), "channels": tuple(channels)}
         prior, by_prior = log_prior(trial.wrapped)
         by_theta = free_gradient(trial.wrapped, gradients) + by_prior
-        return value + trial.lost + prior, by_theta, by_points
+        return fit.bound + trial.lost + prior, by_theta, by_points
 
     def _by_kernel(
         self, trial: Trial, block: ByBlock, by_projection: Projection
