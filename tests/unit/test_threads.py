@@ -1,9 +1,11 @@
 """Several threads and processes: no update is lost, and the process is left as it was."""
 
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -234,3 +236,26 @@ def test_jax_is_never_loaded_for_built_in_parts():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "loaded: []"
+
+
+def _threads_in_child(queue):
+    queue.put(blas_threads())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_process_forked_during_a_call_has_its_threads_back():
+    before = blas_threads()
+    context = multiprocessing.get_context("fork")
+
+    @on_one_blas_thread
+    def forked():
+        queue = context.Queue()
+        process = context.Process(target=_threads_in_child, args=(queue,))
+        process.start()
+        found = queue.get(timeout=30)
+        process.join()
+        return found
+
+    with warnings.catch_warnings():  # of Python, where a process with threads is forked
+        warnings.simplefilter("ignore", DeprecationWarning)
+        assert forked() == before

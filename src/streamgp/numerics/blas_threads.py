@@ -8,6 +8,7 @@ to leave. Where the library in use has no such switch that can be found, nothing
 
 import ctypes
 import functools
+import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -45,6 +46,17 @@ class _OneThread:
         modules = (np.linalg._umath_linalg, _fblas)
         return [pair for module in modules if (pair := _switch_of(module.__file__)) is not None]
 
+    def forked(self) -> None:
+        """In a new process no other thread is inside, whoever was when it was forked."""
+        self._lock = threading.Lock()
+        if self._inside:
+            self._inside = 0
+            self._put_back()
+
+    def _put_back(self) -> None:
+        for (set_threads, _), before in zip(self._switches, self._found, strict=True):
+            set_threads(before)
+
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
@@ -62,8 +74,7 @@ class _OneThread:
         with self._lock:
             self._inside -= 1
             if not self._inside:
-                for (set_threads, _), before in zip(self._switches, self._found, strict=True):
-                    set_threads(before)
+                self._put_back()
 
 
 def _switch_of(path: str | None) -> tuple[Any, Any] | None:
@@ -81,6 +92,8 @@ def _switch_of(path: str | None) -> tuple[Any, Any] | None:
 
 
 _one_thread = _OneThread()
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_one_thread.forked)
 
 
 def on_one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
