@@ -152,9 +152,11 @@ class Learner:
         self, state: State, x: Float[np.ndarray, "N P"], channel: int
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """Mean and covariance of the latent parameters f of a channel at each input."""
-        batch = _unobserved(state.plain, x, channel)
-        at_rows = self._marginals(state, batch)
-        return at_rows.mean.reshape(len(x), -1), at_rows.covariance[0]
+        latents = state.plain.channels[channel].likelihood.latents
+        if not len(x):
+            return np.zeros((0, latents)), np.zeros((0, latents, latents))
+        at_rows = self._marginals(state, _unobserved(state.plain, x, channel))
+        return at_rows.mean.reshape(len(x), latents), at_rows.covariance[0]
 
     def predict_joint(
         self, state: State, x: Float[np.ndarray, "N P"], channels: Sequence[int]

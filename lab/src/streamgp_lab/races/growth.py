@@ -111,7 +111,7 @@ def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
     bar.advance()
     if settings.against is not None:
         bar.show(str(settings.against))
-        compared += _compared(sizes, settings.against, found)
+        compared += _compared(sizes, settings.against)
         bar.advance()
     yield report(found, compared)
 
@@ -210,15 +210,27 @@ def _in_order(count: int, turn: int) -> Rows:
     return as_rows(["y"], {"y": (x, np.sin(x) + 0.3 * generator.normal(size=count))})
 
 
-def _compared(sizes: list[int], source: Path, ours: Sequence[Curve]) -> list[Comparison]:
-    """The same updates with another version, beside ours."""
-    chosen = [size for size in sizes if 32 <= size <= 512]
-    theirs = [
-        _points(_LEARNED, chosen, learns=True, source=source),
-        _samples(_SAMPLES, _STREAMED, source),
-    ]
-    known = {curve.name: curve for curve in ours}
-    return [Comparison(str(source), known[curve.name], curve) for curve in theirs]
+def _compared(sizes: list[int], source: Path) -> list[Comparison]:
+    """The same updates with this version and another, in turns."""
+    ways: dict[str, tuple[list[int], Callable[[str, list[int], Path | None], Curve]]] = {
+        _LEARNED: (
+            [size for size in sizes if 32 <= size <= 512],
+            lambda name, size, where: _points(name, size, learns=True, source=where),
+        ),
+        _SAMPLES: (_STREAMED, _samples),
+    }
+    found = []
+    for name, (chosen, measured) in ways.items():
+        pairs = [[measured(name, [size], where) for where in (None, source)] for size in chosen]
+        found.append(Comparison(str(source), *map(_joined, zip(*pairs, strict=True))))
+    return found
+
+
+def _joined(curves: Sequence[Curve]) -> Curve:
+    """Curves of one size each, as one."""
+    parts = zip(*((c.sizes, c.cpu, c.wall, c.peak) for c in curves), strict=True)
+    first = curves[0]
+    return Curve(first.name, first.along, first.fitted_from, *(sum(part, []) for part in parts))
 
 
 def _filtered(ours: Sequence[Curve]) -> Comparison:
@@ -269,7 +281,10 @@ def report(curves: Sequence[Curve], compared: Sequence[Comparison] = ()) -> Repo
         parts.append(Table("Beside others", beside, rows))
     measured = {
         "measured": [asdict(curve) for curve in curves],
-        "compared": [{"name": each.name, **asdict(each.theirs)} for each in compared],
+        "compared": [
+            {"beside": each.name, "ours": asdict(each.ours), "theirs": asdict(each.theirs)}
+            for each in compared
+        ],
     }
     return Report("growth", BENCHMARK.about, "", parts, measured)
 
