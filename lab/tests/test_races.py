@@ -299,6 +299,21 @@ def test_curves_beside_a_filter():
     assert beside.rows[0][:3] == ["M, `update_many`", "Kalman filter, NumPy", "16"]
 
 
+def test_curves_beside_another_version(monkeypatch, tmp_path):
+    def samples(name, sizes, source=None):
+        return Curve(name, "M", 64, sizes, [1.0 if source is None else 3.0], [1.0], [1.0])
+
+    monkeypatch.setattr(growth, "_samples", samples)
+    monkeypatch.setattr(
+        growth, "_points", lambda name, sizes, learns, source: samples(name, sizes, source)
+    )
+    learned, streamed = growth._compared([16, 32, 64], tmp_path)
+    assert [row[2] for row in learned.rows] == ["32", "64"]
+    assert [row[2:] for row in streamed.rows] == [
+        [size, "1,000", "3,000", "3×"] for size in ("64", "128", "256")
+    ]
+
+
 def test_every_comparison_has_ours_and_files_for_all():
     for module in (batches, channels, dimensions, samples):
         for each in module.races(0.1):

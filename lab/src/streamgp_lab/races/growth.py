@@ -1,5 +1,6 @@
 """Growth: the cost of our updates as the stream, the points, channels and functions grow."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -228,9 +229,10 @@ def _compared(sizes: list[int], source: Path) -> list[Comparison]:
 
 def _joined(curves: Sequence[Curve]) -> Curve:
     """Curves of one size each, as one."""
-    parts = zip(*((c.sizes, c.cpu, c.wall, c.peak) for c in curves), strict=True)
     first = curves[0]
-    return Curve(first.name, first.along, first.fitted_from, *(sum(part, []) for part in parts))
+    parts = zip(*((c.sizes, c.cpu, c.wall, c.peak) for c in curves), strict=True)
+    numbers = (list(itertools.chain(*part)) for part in parts)
+    return Curve(first.name, first.along, first.fitted_from, *numbers)
 
 
 def _filtered(ours: Sequence[Curve]) -> Comparison:
