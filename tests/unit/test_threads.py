@@ -16,6 +16,7 @@ import streamgp as sgp
 from streamgp.numerics.blas_threads import on_one_blas_thread
 
 X = np.linspace(0, 6, 40)
+FORKED = "ignore:os.fork:RuntimeWarning"  # of JAX, where another test has loaded it
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -177,6 +178,7 @@ def in_a_process(method, data):
     return found
 
 
+@pytest.mark.filterwarnings(FORKED)
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_other_processes_go_on_with_a_model(method):
@@ -191,6 +193,7 @@ def test_other_processes_go_on_with_a_model(method):
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.filterwarnings(FORKED)
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_process_forked_during_a_call_can_learn():
@@ -242,6 +245,7 @@ def _threads_in_child(queue):
     queue.put(blas_threads())
 
 
+@pytest.mark.filterwarnings(FORKED)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_process_forked_during_a_call_has_its_threads_back():
     before = blas_threads()

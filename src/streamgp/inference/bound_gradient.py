@@ -167,9 +167,9 @@ def gram_adjoints(
     by_open = np.where(left > 0, by_projection.open[q], 0.0)
     by_values = by_projection.values[q] - 2 * values * by_open
     by_cross = solve_lower(prior.chols[q], by_values, transpose=True)
-    total = -np.tril(by_cross @ values.T)
+    total = -(by_cross @ values.T)
     if by_chol is not None:
-        total += np.tril(by_chol)
+        total += by_chol
     return prior.gram_adjoint(q, total), by_cross, by_open
 
 

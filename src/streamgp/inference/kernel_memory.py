@@ -61,7 +61,7 @@ def _gradient(
     for q, (a, c, by) in enumerate(zip(designs, maps, split_blocks(by_seen, sizes), strict=True)):
         by_designs.append(by @ c.T)
         by_map = solve_lower(other.chols[q], a.T @ by, transpose=True)
-        by_chols.append(-np.tril(by_map @ c.T))
+        by_chols.append(-(by_map @ c.T))
     by_design = join_blocks(by_designs, factorised=mixed.factorised)
     by_projection, _ = mixed.adjoint(projection, by_design, by_rows.by_covariance)
     by_latents = kernel_gradient(other, batch.x, cross, projection, by_projection, by_chols)

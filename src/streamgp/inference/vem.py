@@ -95,6 +95,14 @@ class Trial(NamedTuple):
     strength: float  # of the carried site, where noise scales it
 
 
+class _Beliefs(NamedTuple):
+    """Normal priors on the free vector, and where the memory is expanded."""
+
+    centre: Vector
+    certainty: Vector  # one over the spread; zero where a prior has no say
+    anchor: Vector
+
+
 class Learned(NamedTuple):
     """How far learning has come: hyperparameters (wrapped), the fit, and counts of the work."""
 
@@ -166,20 +174,21 @@ class Episode:
         return e_step(trial.setting, rows, rounds=self.options.e_rounds, tolerance=tolerance)
 
     def _m(self, trial: Trial, rows: RowSites, rule: VEM) -> tuple[Trial, int]:
-        latest = [trial]
+        start, beliefs = free_vector(trial.wrapped), self._beliefs(trial.wrapped)
+        latest = (start, trial)
 
-        def objective(theta: Vector) -> tuple[float, Vector]:
-            if not np.array_equal(theta, free_vector(latest[0].wrapped)):
-                latest[0] = self.trial(with_free(trial.wrapped, theta))
-            return self.objective(latest[0], rows)
+        def at(theta: Vector) -> Trial:
+            nonlocal latest
+            if not np.array_equal(theta, latest[0]):
+                latest = (theta, self.trial(with_free(trial.wrapped, theta)))
+            return latest[1]
 
-        start = free_vector(trial.wrapped)
-        best, count = maximise(objective, start, evaluations=rule.evaluations)
-        if np.array_equal(best, start):
-            return trial, count
-        if not np.array_equal(best, free_vector(latest[0].wrapped)):
-            latest[0] = self.trial(with_free(trial.wrapped, best))
-        return latest[0], count
+        best, count = maximise(
+            lambda theta: self._objective(at(theta), rows, theta, beliefs),
+            start,
+            evaluations=rule.evaluations,
+        )
+        return at(best), count
 
     def objective(self, trial: Trial, held: RowSites) -> tuple[float, Float[np.ndarray, " T"]]:
         """Bound, priors and memory per observation, with the rows' sites held; and the gradient.
@@ -187,18 +196,25 @@ class Episode:
         Holding sites rather than q follows the posterior as hyperparameters move, a tighter
         bound than plain variational EM's (Adam et al., 2021).
         """
+        beliefs = self._beliefs(trial.wrapped)
+        return self._objective(trial, held, free_vector(trial.wrapped), beliefs)
+
+    def _objective(
+        self, trial: Trial, held: RowSites, theta: Vector, beliefs: "_Beliefs"
+    ) -> tuple[float, Vector]:
         value, gradient = self.bound(trial, held)
-        theta = free_vector(trial.wrapped)
-        centre, width = prior_of(trial.wrapped)
-        deviation = self._has_say(trial.wrapped) * (theta - centre) / width
-        value -= 0.5 * float(deviation @ deviation)
-        gradient = gradient - deviation / width
-        step = theta - free_vector(self.state.model)
-        value += self.state.memory.value(step)
-        gradient += self.state.memory.slope(step)
+        deviation = (theta - beliefs.centre) * beliefs.certainty
+        step = theta - beliefs.anchor
+        value += self.state.memory.value(step) - 0.5 * float(deviation @ deviation)
+        gradient = gradient + self.state.memory.slope(step) - deviation * beliefs.certainty
         # A small batch borrows from the past the size that makes the objective of order one.
         size = max(self.batch.size, min(max(self.state.count, 1.0), _ORDINARY_BATCH))
         return value / size, gradient / size
+
+    def _beliefs(self, wrapped: MultiTaskGP) -> "_Beliefs":
+        """What is believed of hyperparameters beside the bound; an M step does not change it."""
+        centre, width = prior_of(wrapped)
+        return _Beliefs(centre, self._has_say(wrapped) / width, free_vector(self.state.model))
 
     def _has_say(self, wrapped: MultiTaskGP) -> Float[np.ndarray, " T"]:
         """One for parameters whose priors count: not those of channels without data.

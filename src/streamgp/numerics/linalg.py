@@ -78,7 +78,8 @@ def cholesky_adjoint(
 ) -> Float[np.ndarray, "S S"]:
     """The derivative by K, symmetric, from that by its lower Cholesky factor L.
 
-    K̄ = sym(L⁻ᵀ Φ(Lᵀ L̄) L⁻¹), Φ the lower triangle with half its diagonal (Murray, 2016).
+    K̄ = sym(L⁻ᵀ Φ(Lᵀ L̄) L⁻¹), Φ the lower triangle with half its diagonal (Murray, 2016). What is
+    above the diagonal of L̄ has no part in that, so it may hold anything.
     """
     inner = np.tril(chol.T @ by_chol)
     inner.flat[:: len(inner) + 1] *= 0.5
