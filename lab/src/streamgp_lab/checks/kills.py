@@ -78,9 +78,9 @@ def ends(words: list[str], limit: float | None = None) -> bool:
 def compare(
     folder: Path, kills: int, *, samples: bool, rows: int, seed: int, config: str = CONFIG
 ) -> int:
-    """Kill a run so many times, unless it ends earlier; how many kills there were.
+    """Kill a run up to `kills` times, and return how many times it was killed.
 
-    Raises an error if the results differ.
+    Raises an error if its results differ from those of a run left alone.
     """
     (folder / "run.toml").write_text(config.replace("SAMPLES", str(samples).lower()))
     table(rows, seed).to_csv(folder / "data.csv", index=False)

@@ -26,9 +26,9 @@ def models() -> dict:
         "BayesianLinearRegression, smoothing=0.8": linear_model.BayesianLinearRegression(
             smoothing=0.8
         ),
-        "StandardScaler | LinearRegression": scaler() | linear_model.LinearRegression(),
+        "StandardScaler, LinearRegression": scaler() | linear_model.LinearRegression(),
         "ARFRegressor": forest.ARFRegressor(seed=0),
-        "StandardScaler | ARFRegressor": scaler() | forest.ARFRegressor(seed=0),
+        "StandardScaler, ARFRegressor": scaler() | forest.ARFRegressor(seed=0),
     }
 
 

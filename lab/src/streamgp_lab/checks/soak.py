@@ -202,7 +202,7 @@ def run(
     seconds: float | None = None,
     line: Bar | None = None,
 ) -> tuple[int, float, list[Failure]]:
-    """Run one kind of life after the other; the number of updates, the seconds, and failures."""
+    """Run all kinds of lives, and return the number of updates, the seconds and the failures."""
     every = kinds(seed, names, mixtures)
     failures: list[Failure] = []
     clock = Clock(updates, seconds, line)

@@ -22,7 +22,7 @@ def run(
     names: Sequence[str], out: Path, *, peers: Path, repeats: int = 3, share: float = 1.0,
     against: Path | None = None,
 ) -> None:  # fmt: skip
-    """Run these benchmarks, or all, one at a time so that they do not disturb each other."""
+    """Run these benchmarks, or all of them, one at a time so that none disturbs another."""
     todo = listing.chosen(names, BENCHMARKS, "a benchmark")
     listing.check_numbers(share, repeats=repeats)
     console, settings = Console(), Settings(peers, repeats, share, against)

@@ -39,7 +39,7 @@ def run(
     names: Sequence[str], out: Path, *, seeds: int = 1, share: float = 1.0,
     data: Path | None = None, jobs: int = 2,
 ) -> None:  # fmt: skip
-    """Run these experiments, or all, with so many at a time."""
+    """Run these experiments, or all of them, with `jobs` at a time."""
     todo = listing.chosen(names, EXPERIMENTS, "an experiment")
     listing.check_numbers(share, seeds=seeds, jobs=jobs)
     if data is not None and not data.is_dir():

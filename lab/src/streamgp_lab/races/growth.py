@@ -96,7 +96,7 @@ def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
             name, [count for count in counts if count <= 10**4]
         ),
         _LEARNED: lambda name: _points(name, sizes, learns=True),
-        "M, without learning them": lambda name: _points(name, sizes, learns=False),
+        "M, fixed hyperparameters": lambda name: _points(name, sizes, learns=False),
         _SAMPLES: lambda name: _samples(name, _STREAMED),
         "D channels, Q = 2": lambda name: _wide(name, "D", [(d, 2) for d in several]),
         "Q functions, D = 8": lambda name: _wide(name, "Q", few),
@@ -142,7 +142,7 @@ def _median(ask: Callable[[Rows], Answer], batches: Sequence[Rows]) -> Answer:
 
 
 def _samples_seen(name: str, counts: list[int]) -> Curve:
-    """The cost per sample after so many samples, with 64 points and fixed hyperparameters."""
+    """The cost per sample after `counts` samples, with 64 points and fixed hyperparameters."""
     curve, seen = Curve(name, _SEEN, 0), 0
     settings = {"kernel": "matern32", "grid": [0, _SPAN, 64], "every": 0, "many": True}
     with _start(settings) as running:
@@ -158,7 +158,7 @@ def _samples_seen(name: str, counts: list[int]) -> Curve:
 
 
 def _batches_seen(name: str, counts: list[int]) -> Curve:
-    """The cost of an update with a hundred rows after so many rows; everything is learned."""
+    """The cost of an update with 100 rows after `counts` rows, with learned hyperparameters."""
     curve, seen = Curve(name, _SEEN, 0), 0
     with _start({"budget": 64}) as running:
         for _ in range(5):

@@ -31,13 +31,13 @@ def at_most(limit: float, values: Sequence[float], what: str) -> Claim:
 
 
 def faster(times: float, measured: float, what: str) -> Claim:
-    """Something is at least so many times as fast."""
+    """The measured ratio of speeds is at least `times`."""
     holds = None if np.isnan(measured) else bool(measured >= times)
     return Claim(f"at least {times:,g}× as fast as {what}", f"{measured:,.1f}×", holds)
 
 
 def no_worse(what: str, ours: float, theirs: float, *, by: float = 0.0) -> Claim:
-    """Our score exceeds theirs by at most so much; lower is better."""
+    """Our score is higher than theirs by at most `by`. Lower is better."""
     sentence = f"{what}, no higher" if not by else f"{what}, higher by at most {by:.2g}"
     holds = None if np.isnan(theirs) else bool(ours <= theirs + by)
     return Claim(sentence, f"{ours:.4f} against {theirs:.4f}", holds)

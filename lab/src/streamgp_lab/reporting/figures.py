@@ -20,7 +20,7 @@ def grid(rows: int, columns: int, width: float, height: float) -> Any:
 
 
 def limit_height(ax: Any) -> int:
-    """Keep one very bad method from flattening the others; how many values are above the top."""
+    """Cut off very high values, which would flatten the others, and return how many there are."""
     values = np.concatenate([line.get_ydata() for line in ax.lines] or [np.zeros(1)]).astype(float)
     values = values[np.isfinite(values)]
     if not len(values):
@@ -32,7 +32,7 @@ def limit_height(ax: Any) -> int:
 
 
 def save(figure: Any, folder: Path, name: str) -> str:
-    """Write a PNG and an SVG file; the name of the PNG file."""
+    """Write a PNG and an SVG file, and return the name of the PNG file."""
     for kind in ("png", "svg"):
         figure.savefig(folder / f"{name}.{kind}", dpi=110)
     pyplot().close(figure)

@@ -40,7 +40,7 @@ class Report:
 
 
 def write(report: Report, out: Path) -> Path:
-    """Write all files of a report into a folder; the Markdown file."""
+    """Write all files of a report into a folder, and return the path of the Markdown file."""
     out.mkdir(parents=True, exist_ok=True)
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, streamgp {__version__}"
     tables: list[Table] = []
@@ -92,6 +92,9 @@ def plain(value: Any) -> Any:
 
 
 def show(text: Path, console: Console) -> None:
-    """Print a Markdown file without its pictures."""
-    lines = text.read_text().splitlines()
-    console.print(Markdown("\n".join(line for line in lines if not line.startswith("!["))))
+    """Print a Markdown file without its pictures. Outside a terminal it stays plain text."""
+    lines = [line for line in text.read_text().splitlines() if not line.startswith("![")]
+    if console.is_terminal:
+        console.print(Markdown("\n".join(lines)))
+    else:
+        console.file.write("\n".join(lines) + "\n")
