@@ -13,7 +13,8 @@ from streamgp.inference.prior import Points, Prior
 from streamgp.inference.pruning import prune
 from streamgp.inference.sites import Site
 from streamgp.inference.state import State
-from streamgp.model.multitask import MultiTaskGP, latent_precision
+from streamgp.model.mixing import latent_precision
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import unwrap
 
 _STRETCHES = (128, 32, 8, 1)  # samples that points are placed for together

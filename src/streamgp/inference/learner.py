@@ -22,7 +22,7 @@ from streamgp.inference.sequential import filter_rows
 from streamgp.inference.sites import empty
 from streamgp.inference.state import Info, State
 from streamgp.inference.vem import VEM, Episode, Options, counted
-from streamgp.model.mixing import Mixed
+from streamgp.model.mixing import Mixed, open_covariance
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
 from streamgp.registry import storable
@@ -169,7 +169,7 @@ class Learner:
         """
         prior, posterior, model = state.prior, state.posterior, state.plain
         projection = prior.project(x)
-        means, halves, weights = [], [], []
+        means, halves = [], []
         for channel in channels:
             batch = _unobserved(model, x, channel)
             mixed = Mixed.of(model, batch, factorised=self.factorised)
@@ -178,19 +178,9 @@ class Learner:
             halves.append(np.concatenate([solve_lower(c, a.T) for c, a in parts]))
             blocks = zip(features.design, posterior.mean, strict=True)
             means.append(features.offset + sum(a @ m for a, m in blocks))
-            weights.append(model.channels[channel].loadings)
         half = np.concatenate(halves, axis=1)
-        covariance = half.T @ half
-        loadings = np.concatenate([np.tile(w, (len(x), 1)) for w in weights])  # R Q
-        place = np.concatenate([np.repeat(np.arange(len(x)), len(w)) for w in weights])
-        centred = x - prior.origin
-        for q, kernel in enumerate(prior.kernels):
-            values = projection.values[q]
-            left = kernel.matrix(centred, centred) - values.T @ values  # open given v
-            np.fill_diagonal(left, projection.open[q])  # rounded up to zero
-            outer = loadings[:, q, None] * loadings[None, :, q]
-            covariance += outer * left[np.ix_(place, place)]
-        return np.concatenate(means), covariance
+        left = prior.open_covariance(x, projection)
+        return np.concatenate(means), half.T @ half + open_covariance(model, channels, left)
 
     def log_predictive(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
         """log p(y) of each row, nothing learned."""

@@ -77,6 +77,19 @@ class Prior:
             left[q] = kernel.diagonal(x - self.origin) - np.einsum("mn,mn->n", part, part)
         return Projection(values, np.maximum(left, 0.0))
 
+    def open_covariance(
+        self, x: Float[np.ndarray, "N P"], projection: Projection
+    ) -> Float[np.ndarray, "Q N N"]:
+        """The covariance of u_q(x) between inputs that v leaves open."""
+        centred, found = x - self.origin, []
+        for kernel, values, variance in zip(
+            self.kernels, projection.values, projection.open, strict=True
+        ):
+            left = kernel.matrix(centred, centred) - values.T @ values
+            np.fill_diagonal(left, variance)  # rounded up to zero
+            found.append(left)
+        return np.stack(found)
+
     def cross_to(self, others: Sequence[Float[np.ndarray, "_ P"]]) -> Factors:
         """K(Z, Z') to other inducing points; coinciding points share their nugget."""
         found = []

@@ -126,6 +126,45 @@ class Mixed:
         return tuple(by_rows[group.run][group.within].sum(axis=0) for group in self.batch.groups)
 
 
+def latent_precision(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "Q N"]:
+    """How precisely each row observes each latent function, judged at the channels' offsets.
+
+    Exact for Gaussian channels, where it is w²/noise²; the right order for the others.
+    """
+    found = np.zeros((sum(model.draws), batch.size))
+    for group in batch.groups:
+        channel = model.channels[group.channel]
+        count, j = len(group.y), group.latents
+        offset = np.broadcast_to(channel.offset, (count, j))
+        _, precision = channel.likelihood.curvature(group.y, offset, np.zeros((count, j, j)))
+        w = channel.loadings
+        found[:, group.rows] = np.einsum("jq,njk,kq->qn", w, precision, w)
+    return found
+
+
+def open_covariance(
+    model: MultiTaskGP, channels: Sequence[int], left: Float[np.ndarray, "Q N N"]
+) -> Float[np.ndarray, "R R"]:
+    """The covariance that v leaves open between channels at the same N inputs.
+
+    Args:
+        model: Plain.
+        channels: The channels, one after the other.
+        left: The covariance of each latent function that v leaves open.
+
+    Returns:
+        Σ_q w_q(r)·left_q·w_q(s) of R numbers: channel after channel, input after input, latent
+        parameter after latent parameter.
+    """
+    count, loadings = left.shape[1], [model.channels[d].loadings for d in channels]
+    weights = np.concatenate([np.tile(w, (count, 1)) for w in loadings])  # R Q
+    place = np.concatenate([np.repeat(np.arange(count), len(w)) for w in loadings])
+    total = np.zeros((len(place), len(place)))
+    for q, own in enumerate(left):
+        total += np.outer(weights[:, q], weights[:, q]) * own[np.ix_(place, place)]
+    return total
+
+
 def split_blocks(
     blocks: Sequence[Float[np.ndarray, "R _"]], sizes: Sequence[int]
 ) -> list[Float[np.ndarray, "R _"]]:

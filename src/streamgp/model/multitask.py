@@ -83,19 +83,3 @@ def of_groups(
             mean[group.flat].reshape(-1, group.latents),
             covariance[group.run][group.within],
         )
-
-
-def latent_precision(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "Q N"]:
-    """How precisely each row observes each latent function, judged at the channels' offsets.
-
-    Exact for Gaussian channels, where it is w²/noise²; the right order for the others.
-    """
-    found = np.zeros((sum(model.draws), batch.size))
-    for group in batch.groups:
-        channel = model.channels[group.channel]
-        count, j = len(group.y), group.latents
-        offset = np.broadcast_to(channel.offset, (count, j))
-        _, precision = channel.likelihood.curvature(group.y, offset, np.zeros((count, j, j)))
-        w = channel.loadings
-        found[:, group.rows] = np.einsum("jq,njk,kq->qn", w, precision, w)
-    return found
