@@ -120,10 +120,16 @@ class Learner:
             model=trial.wrapped, site=fit.site, memory=remembered, count=count, energy=energy
         )
         # What the step has computed on the way need not be computed again.
-        vars(after).update(plain=model, prior=trial.prior, posterior=fit.posterior)
+        vars(after).update(
+            plain=model,
+            prior=trial.prior,
+            posterior=fit.posterior,
+            noise_is_exact=state.noise_is_exact,
+        )
         bound = fit.bound + said - state.posterior.log_evidence
         work = (learned.e_rounds, learned.m_evaluations)
-        return after, Info(bound, batch.as_they_came(before), *work, after.is_finite())
+        finite = after.is_finite(with_model=trial.wrapped is not state.model)
+        return after, Info(bound, batch.as_they_came(before), *work, finite)
 
     def filter(self, state: State, rows: Rows) -> tuple[State, Float[np.ndarray, " N"]]:
         """Fold rows in one by one, in order, at fixed hyperparameters. For joint sites only.
@@ -144,7 +150,9 @@ class Learner:
             )
         count, energy = counted(state, state.plain, done.setting.batch, done.setting.features)
         after = state.replace(site=done.site, memory=remembered, count=count, energy=energy)
-        vars(after).update(plain=state.plain, prior=state.prior)
+        vars(after).update(
+            plain=state.plain, prior=state.prior, noise_is_exact=state.noise_is_exact
+        )
         batch = done.setting.batch
         return after, batch.as_they_came(scores(state.plain, batch, done.before))
 

@@ -64,12 +64,14 @@ class State:
         """A copy with some fields changed, by name."""
         return dataclasses.replace(self, **changes)
 
-    def is_finite(self) -> bool:
-        """Whether there is no NaN and no infinity in it."""
+    def is_finite(self, *, with_model: bool = True) -> bool:
+        """Whether there is no NaN and no infinity in it; the model apart if it is known to be."""
         arrays = [
-            free_vector(self.model), self.memory.gradient, self.memory.precision,
+            self.memory.gradient, self.memory.precision,
             *self.site.linear, *self.site.precision, *self.points,
         ]  # fmt: skip
+        if with_model:
+            arrays.append(free_vector(self.model))
         numbers = np.isfinite([self.count, self.energy]).all()
         return bool(numbers and all(np.isfinite(np.sum(array)) for array in arrays))
 
