@@ -17,9 +17,20 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Batch
-from streamgp.inference.e_step import Fit, Setting
+from streamgp.inference.bounds import site_bound
+from streamgp.inference.e_step import Fit, Setting, exact_sites
+from streamgp.inference.posterior import condition, marginals
 from streamgp.inference.prior import Factors, Prior
-from streamgp.inference.sites import RunBlocks, Site, as_blocks, inner, outer, times
+from streamgp.inference.sites import (
+    RowSites,
+    RunBlocks,
+    Site,
+    aggregate,
+    as_blocks,
+    inner,
+    outer,
+    times,
+)
 from streamgp.model.mixing import Projection
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
@@ -42,6 +53,27 @@ class ByBlock(NamedTuple):
     design: Float[np.ndarray, "R S"]  # by A
     row_linear: Float[np.ndarray, " R"]  # by b
     row_precision: RunBlocks  # by P, without the part that all blocks share
+
+
+def adjoint(
+    setting: Setting, held: RowSites, *, parameters: bool = True
+) -> tuple[Fit, ByRows, list[ByBlock]]:
+    """The bound with the rows' sites held, and its derivatives by all that it is made of.
+
+    Those by parameters of likelihoods are left out if nobody asks for them.
+    """
+    model, batch, features, carried = setting
+    rows = exact_sites(setting, held)
+    site = carried + aggregate(batch, rows, features)
+    posterior = condition(site)
+    at_rows = marginals(batch, posterior, features)
+    by_rows = expected_adjoint(
+        model, batch, at_rows.mean, at_rows.covariance, parameters=parameters
+    )
+    value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
+    fit = Fit(rows, site, posterior, at_rows, value)
+    blocks = [block_adjoint(setting, fit, by_rows, g) for g in range(len(features.design))]
+    return fit, by_rows, blocks
 
 
 def expected_adjoint(

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import (
+    adjoint,
     gram_adjoints,
 )
 from streamgp.inference.m_step import maximise
@@ -18,7 +19,7 @@ from streamgp.inference.memory import Vector
 from streamgp.inference.prior import Points
 from streamgp.inference.sites import RowSites
 from streamgp.inference.state import State
-from streamgp.inference.vem import Episode, Options, Trial, adjoint
+from streamgp.inference.vem import Episode, Options, Trial
 from streamgp.model.multitask import MultiTaskGP
 
 

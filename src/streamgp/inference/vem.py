@@ -14,14 +14,12 @@ from streamgp.inference import memory, noise
 from streamgp.inference.bound_gradient import (
     ByBlock,
     ByRows,
-    block_adjoint,
+    adjoint,
     by_kernels,
     carried_adjoint,
-    expected_adjoint,
     kernel_gradient,
     summed,
 )
-from streamgp.inference.bounds import site_bound
 from streamgp.inference.carry import through
 from streamgp.inference.channel_memory import expand_channels
 from streamgp.inference.e_step import (
@@ -35,9 +33,8 @@ from streamgp.inference.e_step import (
 from streamgp.inference.kernel_memory import expand_kernels
 from streamgp.inference.m_step import FLAT, maximise
 from streamgp.inference.memory import Memory, Vector
-from streamgp.inference.posterior import condition, marginals
 from streamgp.inference.prior import Factors, Prior
-from streamgp.inference.sites import RowSites, aggregate
+from streamgp.inference.sites import RowSites
 from streamgp.inference.state import State
 from streamgp.model.mixing import Features, Mixed, Projection
 from streamgp.model.multitask import MultiTaskGP, of_groups
@@ -335,27 +332,6 @@ class Episode:
             trial.wrapped, trial.setting, trial.projection, fit.rows, fit.marginals, fit.posterior
         )
         return memory.joined(of_kernels, of_channels)
-
-
-def adjoint(
-    setting: Setting, held: RowSites, *, parameters: bool = True
-) -> tuple[Fit, ByRows, list[ByBlock]]:
-    """The bound with the rows' sites held, and its derivatives by all that it is made of.
-
-    Those by parameters of likelihoods are left out if nobody asks for them.
-    """
-    model, batch, features, carried = setting
-    rows = exact_sites(setting, held)
-    site = carried + aggregate(batch, rows, features)
-    posterior = condition(site)
-    at_rows = marginals(batch, posterior, features)
-    by_rows = expected_adjoint(
-        model, batch, at_rows.mean, at_rows.covariance, parameters=parameters
-    )
-    value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
-    fit = Fit(rows, site, posterior, at_rows, value)
-    blocks = [block_adjoint(setting, fit, by_rows, g) for g in range(len(features.design))]
-    return fit, by_rows, blocks
 
 
 def counted(

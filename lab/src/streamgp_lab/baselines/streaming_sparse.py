@@ -20,6 +20,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import (
     ByBlock,
+    adjoint,
     by_kernels,
     carried_adjoint,
     gram_adjoints,
@@ -32,7 +33,6 @@ from streamgp.inference.m_step import maximise
 from streamgp.inference.prior import Prior
 from streamgp.inference.sites import RowSites
 from streamgp.inference.state import State
-from streamgp.inference.vem import adjoint
 from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model.mixing import Mixed, Projection
