@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamgp.errors import StreamGPError
+from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp_lab.experiments.experiment import Entry, Experiment, Method, Options
 from streamgp_lab.problem import Data, Problem
 from streamgp_lab.scores import Score, pooled, score
@@ -58,6 +59,7 @@ class Outcome:
         return next(iter(self.runs.values()))
 
 
+@on_one_blas_thread  # experiments run side by side, and threads of BLAS would only wait
 def run(
     experiment: Experiment,
     options: Options,
