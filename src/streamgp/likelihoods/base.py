@@ -52,7 +52,8 @@ class Likelihood(Module, ABC):
         conjugate: Whether the site of a row does not depend on q(f), so that one round is exact.
         log_concave: Whether log p(y | f) is concave in f. If not, precisions are made positive.
         ordered: Whether one observation can be larger than another.
-        classes: How many classes there are; 0 if observations are not classes.
+        classes: How many classes or parts have a probability or a share; 0 if there are none. An
+            observation is one class only if it is also one number: see `class_count`.
         difference_step: The step in f for derivatives that are not written out.
 
     Example:
@@ -68,7 +69,7 @@ class Likelihood(Module, ABC):
     conjugate: ClassVar[bool] = False  # the site does not depend on q(f): one round is exact
     log_concave: ClassVar[bool] = False  # in f: sites are then positive without clipping
     ordered: ClassVar[bool] = True  # whether quantiles make sense
-    classes: ClassVar[int] = 0  # how many there are, where values are classes
+    classes: ClassVar[int] = 0  # how many classes or parts there are
     difference_step: ClassVar[float] = 2e-3  # in f, where derivatives are not written out
 
     @property
