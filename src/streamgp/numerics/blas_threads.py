@@ -1,9 +1,10 @@
 """BLAS on one thread while the library computes.
 
 Its matrices are small. A BLAS that splits them over threads spends more time waiting than working:
-on two busy cores, solves and products of 64 by 300 took 23 times the CPU time. The number of threads belongs to the
-process in most BLAS libraries, so it is set by the first caller to come in and put back by the last
-to leave. Where the library in use has no such switch that can be found, nothing is done.
+on two busy cores, solves and products of 64 by 300 took 23 times the CPU time. The number of
+threads belongs to the process in most BLAS libraries, so it is set by the first caller to come in
+and put back by the last to leave. Where the library in use has no such switch that can be found,
+nothing is done.
 """
 
 import ctypes
