@@ -20,7 +20,6 @@ from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.kernels import (
     RBF,
-    Constant,
     FunctionKernel,
     Kernel,
     Linear,
@@ -50,6 +49,7 @@ from streamgp.likelihoods import (
     StudentT,
     Weighted,
 )
+from streamgp.model.means import Constant, Mean
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
 from streamgp.parameters import fixed
@@ -93,6 +93,7 @@ __all__ = [
     "Matern12",
     "Matern32",
     "Matern52",
+    "Mean",
     "Multinomial",
     "NegativeBinomial",
     "NumericalError",

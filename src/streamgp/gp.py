@@ -24,6 +24,7 @@ from streamgp.inference.learner import Learner
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
+from streamgp.model.means import Constant, Mean
 from streamgp.model.specification import Latents, Specification
 from streamgp.model.summary import describe
 from streamgp.numerics.blas_threads import on_one_blas_thread
@@ -72,6 +73,9 @@ class ContinualGP:
         scale: Where kernels and channels start from. True: from the first batch. False: inputs and
             f as they are, about 0 and of size 1. Or a dictionary of (centre, scale) by name, of
             channels with real values and of the `"inputs"`; the rest from the first batch.
+        mean: The mean functions of all channels, or a dictionary of them by channel. By default
+            every channel has a level of its own, which is learned. None: levels stay at the mean of
+            each channel's first data.
         seed: Of the random start of the mixing weights.
 
     Attributes:
@@ -103,10 +107,12 @@ class ContinualGP:
         carry: Carry = Projection(),  # noqa: B008 (frozen)
         batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
+        mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
-        specification = Specification(named, latents, dict(mixing or {}), seed, scale)
+        weights = dict(mixing or {})
+        specification = Specification(named, latents, weights, seed, scale, mean=mean)
         learner = Learner(learning, carry, factorised)
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         placer = Placer(as_strategy(inducing), learner)

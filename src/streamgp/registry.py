@@ -26,8 +26,17 @@ def storable(cls: C) -> C:
 
     A name is for ever: files that exist have it. A class may move to another module and keep it.
     """
-    _ours.add(cls)
-    return _add(cls, f"streamgp.{cls.__name__}")
+    return storable_as(f"streamgp.{cls.__name__}")(cls)
+
+
+def storable_as(name: str) -> Callable[[C], C]:
+    """The same under a name that is not the class's own."""
+
+    def add(cls: C) -> C:
+        _ours.add(cls)
+        return _add(cls, name)
+
+    return add
 
 
 def register_foreign(prefix: str, *classes: type) -> None:

@@ -5,16 +5,22 @@ import numpy as np
 from streamgp.data.batch import Rows
 from streamgp.kernels import RBF
 from streamgp.likelihoods import Gaussian
+from streamgp.model.means import NONE
 from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.parameters import Positive, Real, fixed
 
 
-def channel(likelihood, weights, offset=0.0, scale=1.0, trainable=False):
+def channel(likelihood, weights, offset=0.0, scale=1.0, trainable=False, mean=NONE, spread=5.0):
     weights = np.atleast_2d(np.asarray(weights, float))
     latents = len(weights)
     wrap = Real if trainable else fixed
     return Channel(
-        likelihood, wrap(weights), fixed(np.full(latents, offset)), fixed(np.full(latents, scale))
+        likelihood,
+        wrap(weights),
+        fixed(np.full(latents, offset)),
+        fixed(np.full(latents, scale)),
+        mean,
+        fixed(np.full((latents, mean.size), spread)),
     )
 
 

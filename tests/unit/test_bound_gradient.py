@@ -45,7 +45,7 @@ TOGETHER = {
 KERNELS = {
     "sum": sgp.RBF() + sgp.Linear(),
     "product": sgp.RBF() * sgp.Periodic(period=2.5),
-    "sum of products": 2.0 * sgp.Matern32() * sgp.RBF() + sgp.Constant(0.4),
+    "sum of products": 2.0 * sgp.Matern32() * sgp.RBF() + sgp.kernels.Constant(0.4),
     "exponential": sgp.Matern12(),
     "rational": sgp.RationalQuadratic(),
     "function": sgp.FunctionKernel(_wave, {"period": 1.3}) * sgp.RBF(),

@@ -6,10 +6,11 @@ from scipy.linalg import block_diag
 from tests._reference import build, dense
 
 from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
-from streamgp.inference.carry import Marginals, rewhitened
+from streamgp.inference.carry import Marginals
 from streamgp.inference.learner import Learner
 from streamgp.inference.posterior import condition
 from streamgp.inference.prior import Prior
+from streamgp.inference.sites import through
 from streamgp.parameters import unwrap
 
 
@@ -71,7 +72,7 @@ def test_three_kl_terms_equal_the_site_form(latents, seed):
         Normal(continual_mean, half.T @ half),
     )
 
-    site = rewhitened(moved.site, old_chols, new_chols)
+    site = through(moved.site, list(map(np.linalg.solve, old_chols, new_chols)))
     whiten = np.linalg.inv(block_diag(*new_chols))
     mean, cov = whiten @ q_mean, whiten @ q_cov @ whiten.T
     linear, precision = site.linear[0], site.precision[0]

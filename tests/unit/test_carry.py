@@ -6,7 +6,8 @@ from scipy.linalg import block_diag
 from tests._reference import build, dense
 
 from streamgp.inducing import placement
-from streamgp.inference.carry import Marginals, Projection, rewhitened
+from streamgp.inference.carry import Marginals, Projection
+from streamgp.inference.sites import through
 from streamgp.inference.learner import Learner
 from streamgp.inference.prior import Prior
 from streamgp.parameters import unwrap
@@ -145,7 +146,7 @@ def test_rewhitening_changes_the_prior_and_not_the_site_on_u(factorised):
     _, state = learned(factorised=factorised)
     other = build.model([build.channel(build.gaussian(0.3), [[1.0, 0.5]])], (0.7, 1.1), (2.0, 0.5))
     old, new = (Prior.of(unwrap(m), state.points).chols for m in (state.model, other))
-    site = rewhitened(state.site, old, new)
+    site = through(state.site, list(map(np.linalg.solve, old, new)))
     v_new = np.random.default_rng(0).normal(size=2 * len(OLD))
     u = block_diag(*new) @ v_new
     v_old = np.linalg.solve(block_diag(*old), u)

@@ -28,7 +28,7 @@ ALL = {
     "RBF": sgp.RBF(), "Matern12": sgp.Matern12(), "Matern32": sgp.Matern32(),
     "Matern52": sgp.Matern52(), "RationalQuadratic": sgp.RationalQuadratic(),
     "Periodic": sgp.Periodic(), "Linear": sgp.Linear(), "Sum": sgp.RBF() + sgp.Linear(),
-    "Product": sgp.RBF() * sgp.Periodic(), "OnColumns": sgp.RBF().on(1) + sgp.Constant(0.5),
+    "Product": sgp.RBF() * sgp.Periodic(), "OnColumns": sgp.RBF().on(1) + sgp.kernels.Constant(0.5),
 }  # fmt: skip
 
 

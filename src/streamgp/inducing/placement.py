@@ -11,7 +11,7 @@ from streamgp.inducing.strategy import AbstractStrategy, View, place
 from streamgp.inference.learner import Learner
 from streamgp.inference.prior import Points, Prior
 from streamgp.inference.pruning import prune
-from streamgp.inference.sites import Site
+from streamgp.inference.sites import through
 from streamgp.inference.state import State
 from streamgp.model.mixing import latent_precision
 from streamgp.model.multitask import MultiTaskGP
@@ -154,23 +154,10 @@ def extended(state: State, points: Points) -> State:
     A Cholesky factor's leading block is that of the leading points, so the whitened values of
     the old points, and with them the site, are the same numbers as before.
     """
-    old, new = [len(z) for z in state.points], [len(z) for z in points]
-    if old == new:
+    if [len(z) for z in state.points] == (new := [len(z) for z in points]):
         return state
-    if len(state.site.linear) == len(old):  # a block per latent function
-        places = [np.arange(count) for count in old]
-        sizes = new
-    else:
-        starts = np.cumsum([0, *new[:-1]])
-        ranges = [start + np.arange(count) for start, count in zip(starts, old, strict=True)]
-        places, sizes = [np.concatenate(ranges)], [sum(new)]
-    linears, precisions = [], []
-    for own, size, linear, precision in zip(
-        places, sizes, state.site.linear, state.site.precision, strict=True
-    ):
-        wider, square = np.zeros(size), np.zeros((size, size))
-        wider[own] = linear
-        square[np.ix_(own, own)] = precision
-        linears.append(wider)
-        precisions.append(square)
-    return state.replace(points=points, site=Site(tuple(linears), tuple(precisions)))
+    merged = state.merged
+    if merged is not None:
+        maps = [np.eye(len(old), size) for old, size in zip(state.points, new, strict=True)]
+        merged = through(merged, maps)
+    return state.replace(points=points, past=state.past.extended(new), merged=merged)

@@ -26,8 +26,8 @@ from streamgp.inference.sites import (
     RunBlocks,
     Site,
     aggregate,
-    as_blocks,
     inner,
+    mapped_rows,
     outer,
     times,
 )
@@ -132,26 +132,36 @@ def block_adjoint(setting: Setting, fit: Fit, by_rows: ByRows, block: int) -> By
     )
 
 
+class ByCarried(NamedTuple):
+    """Derivatives by what the past says before it is whitened anew, and by the map that does it."""
+
+    linear: tuple[Float[np.ndarray, " _"], ...]  # by λ₀
+    precision: tuple[Float[np.ndarray, "_ _"], ...]  # by Λ₀
+    maps: list[Float[np.ndarray, "M M"]]  # by C of each latent function
+
+
 def carried_adjoint(
     site: Site, maps: Factors | None, by_blocks: list[ByBlock], sizes: Sequence[int]
-) -> list[Float[np.ndarray, "M M"]]:
-    """Derivatives by C of each latent function, where carried = (Cᵀλ₀, CᵀΛ₀C).
+) -> ByCarried:
+    """Derivatives by λ₀, Λ₀ and C, where carried = (Cᵀλ₀, CᵀΛ₀C).
 
     `maps` is None where C is the identity; `sizes` are the numbers of inducing points.
     """
-    seen = [by.precision for by in by_blocks]
+    linear = [by.linear for by in by_blocks]
+    half = [by.precision for by in by_blocks]  # CΛ̄
+    precision = half
     if maps is not None:
-        seen = [c @ by for c, by in zip(as_blocks(maps, len(site.linear)), seen, strict=True)]
-    found = [
-        2 * (precision @ by_precision) + np.outer(linear, by.linear)
-        for precision, linear, by_precision, by in zip(
-            site.precision, site.linear, seen, by_blocks, strict=True
-        )
-    ]
-    if len(found) == len(sizes):
-        return found
-    ends = np.cumsum([0, *sizes])
-    return [found[0][a:b, a:b] for a, b in itertools.pairwise(ends)]
+        own = [[c] for c in maps] + [[]] if len(by_blocks) > 1 else [maps]
+        linear = [mapped_rows(by, c) for c, by in zip(own, linear, strict=True)]
+        half = [mapped_rows(by, c) for c, by in zip(own, half, strict=True)]
+        precision = [mapped_rows(by.T, c) for c, by in zip(own, half, strict=True)]
+    by_maps = []
+    for q, (begin, end) in enumerate(itertools.pairwise(np.cumsum([0, *sizes]))):
+        block, part = (q, slice(None)) if len(by_blocks) > 1 else (0, slice(begin, end))
+        by_map = 2 * (site.precision[block][part] @ half[block][:, part])
+        by_map += np.outer(site.linear[block][part], by_blocks[block].linear[part])
+        by_maps.append(by_map)
+    return ByCarried(tuple(linear), tuple(precision), by_maps)
 
 
 def kernel_gradient(

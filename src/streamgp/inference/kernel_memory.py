@@ -41,10 +41,10 @@ def _gradient(
     projection = other.project(batch.x, cross)
     features = mixed.features(projection)
     maps = tuple(map(solve_lower, other.chols, prior.chols))  # L⁻¹·L_learned
-    sizes = prior.sizes
-    designs = split_blocks(features.design, sizes)
+    sizes = [*prior.sizes, mixed.basis.shape[1]]
+    *designs, basis = split_blocks(features.design, sizes)
     seen = join_blocks(
-        [a @ c for a, c in zip(designs, maps, strict=True)], factorised=mixed.factorised
+        [*(a @ c for a, c in zip(designs, maps, strict=True)), basis], factorised=mixed.factorised
     )
     mean, covariance = features.offset, features.slack
     spreads = []
@@ -58,11 +58,12 @@ def _gradient(
         for centre, spread in zip(posterior.mean, spreads, strict=True)
     )
     by_designs, by_chols = [], []
-    for q, (a, c, by) in enumerate(zip(designs, maps, split_blocks(by_seen, sizes), strict=True)):
+    *by_designs_seen, by_basis = split_blocks(by_seen, sizes)
+    for q, (a, c, by) in enumerate(zip(designs, maps, by_designs_seen, strict=True)):
         by_designs.append(by @ c.T)
         by_map = solve_lower(other.chols[q], a.T @ by, transpose=True)
         by_chols.append(-(by_map @ c.T))
-    by_design = join_blocks(by_designs, factorised=mixed.factorised)
+    by_design = join_blocks([*by_designs, by_basis], factorised=mixed.factorised)
     by_projection, _ = mixed.adjoint(projection, by_design, by_rows.by_covariance)
     by_latents = kernel_gradient(other, batch.x, cross, projection, by_projection, by_chols)
     return free_gradient(wrapped_kernels, by_kernels(model, by_latents))

@@ -12,16 +12,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch, Rows
-from streamgp.inference import memory
+from streamgp.inference import memory, past
 from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.channel_memory import expand_at
+from streamgp.inference.likelihood_memory import expand_likelihoods
+from streamgp.inference.past import Said
 from streamgp.inference.posterior import Marginals, marginals
-from streamgp.inference.prior import Points, Prior
+from streamgp.inference.prior import Points
 from streamgp.inference.refinement import refine_points
 from streamgp.inference.sequential import filter_rows
-from streamgp.inference.sites import empty
 from streamgp.inference.state import Info, State
-from streamgp.inference.vem import VEM, Episode, Options, counted
+from streamgp.inference.vem import VEM, Episode, Options
 from streamgp.model.mixing import Mixed, open_covariance
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
@@ -53,13 +53,13 @@ class Learner:
 
     def init(self, model: MultiTaskGP, points: Points) -> State:
         """The state before any data."""
-        site = empty([len(z) for z in points], factorised=self.factorised)
-        return State(model, points, site, memory.blank(model), 0.0, 0.0)
+        sizes = [len(z) for z in points]
+        blank = past.empty(model.outputs, sizes, model.basis_size, factorised=self.factorised)
+        return State(model, points, blank, memory.blank(model), np.zeros(len(model.channels)))
 
     def move(self, state: State, points: Points) -> State:
         """The same knowledge at other inducing points, by the learner's rule of carrying."""
-        site = self.carry(state.prior, state.site, Prior.of(state.plain, points))
-        return state.replace(points=points, site=site)
+        return self.carry(state, points)
 
     def refined(
         self, state: State, rows: Rows, old: Sequence[int], start: MultiTaskGP, *, evaluations: int
@@ -81,10 +81,10 @@ class Learner:
     def tempered(self, state: State, part: float) -> State:
         """The state with that part of all it was told: the prior's part is untouched."""
         return state.replace(
-            site=state.site.scaled(part),
+            past=state.past.scaled(part),
             memory=state.memory.scaled(part),
-            count=part * state.count,
-            energy=part * state.energy,
+            heard=part * state.heard,
+            merged=None if state.merged is None else state.merged.scaled(part),
         )
 
     def step(
@@ -113,19 +113,22 @@ class Learner:
         trial, fit, remembered = learned.trial, learned.fit, state.memory
         if self.learning is not None:
             remembered = episode.remembered(learned, kernels=learn)
-        model = trial.setting.model
-        said = episode.of_noise(model) - episode.of_noise(state.plain)
-        count, energy = counted(state, model, batch, trial.setting.features)
         after = state.replace(
-            model=trial.wrapped, site=fit.site, memory=remembered, count=count, energy=energy
+            model=trial.wrapped,
+            past=episode.past_after(learned),
+            memory=remembered,
+            heard=episode.heard,
+            merged=episode.merged_after(learned),
         )
         # What the step has computed on the way need not be computed again.
         vars(after).update(
-            plain=model,
+            plain=trial.setting.model,
             prior=trial.prior,
+            reading=trial.reading,
+            site=fit.site,
             posterior=fit.posterior,
-            noise_is_exact=state.noise_is_exact,
         )
+        said = trial.reading.beside(state.past) - state.reading.beside(state.past)
         bound = fit.bound + said - state.posterior.log_evidence
         work = (learned.e_rounds, learned.m_evaluations)
         finite = after.is_finite(with_model=trial.wrapped is not state.model)
@@ -138,22 +141,18 @@ class Learner:
             The state as after that many steps of one row each, and the log predictive density of
             each row before it was learned.
         """
-        remembers = self.learning is not None and not state.noise_is_exact
-        done = filter_rows(
-            state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance, with_latents=remembers
-        )
-        remembered = state.memory
-        if done.latents is not None:
-            remembered = remembered + memory.joined(
-                memory.blank(state.model.kernels),
-                expand_at(state.model, done.setting, done.rows, done.after, done.latents),
-            )
-        count, energy = counted(state, state.plain, done.setting.batch, done.setting.features)
-        after = state.replace(site=done.site, memory=remembered, count=count, energy=energy)
+        done = filter_rows(state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
+        batch, remembered, known = done.setting.batch, state.memory, state.past.copy()
+        if self.learning is not None:
+            of_likelihoods = expand_likelihoods(state.model, done.setting, done.after)
+            remembered += memory.joined(memory.blank(state.model.kernels), of_likelihoods)
+        basis = state.plain.basis(batch)
+        past.add(known, Said(done.setting, done.rows, done.projection, basis, done.after))
+        heard = Episode(state, batch, self._options).heard
+        after = state.replace(past=known, memory=remembered, heard=heard)
         vars(after).update(
-            plain=state.plain, prior=state.prior, noise_is_exact=state.noise_is_exact
+            plain=state.plain, prior=state.prior, reading=state.reading, site=done.site
         )
-        batch = done.setting.batch
         return after, batch.as_they_came(scores(state.plain, batch, done.before))
 
     def predict(

@@ -1,9 +1,9 @@
-"""Memory of what sites cannot hold: how past data depend on the hyperparameters.
+"""Memory of what the past cannot be read for: how data depend on the other hyperparameters.
 
-A site is a function of the inducing values alone. But past data also spoke of the mixing weights
-and likelihood parameters, and of the kernels, which say how inducing values extend to where the
-data were. Those terms appear only in the newest data's part of the bound, so learning from each
-batch alone would forget them. Their second-order expansion, with q(u) as it was, is kept instead:
+The past (`past`) is read under any weights and noises. But past data also spoke of the kernels,
+which say how inducing values extend to where the data were, and of other likelihood parameters.
+Those terms appear only in the newest data's part of the bound, so learning from each batch alone
+would forget them. Their second-order expansion, with q(u) as it was, is kept instead:
 
     Σ_past E_q[log p(y|f)] ≈ gᵀ(θ − θ_t) − ½(θ − θ_t)ᵀH(θ − θ_t),   H ⪰ 0.
 """
@@ -63,16 +63,6 @@ def blank(part: Any) -> Memory:
     """The memory of no data, for a model or a part of one."""
     size = free_size(part)
     return Memory(np.zeros(size), np.zeros((size, size)))
-
-
-def heard(memory: Memory, model: MultiTaskGP) -> Float[np.ndarray, " D"]:
-    """How much the past said of each channel's parameters; zero for a channel without data."""
-    diagonal, sums, begin = np.diag(memory.precision), [], free_size(model.kernels)
-    for channel in model.channels:
-        end = begin + free_size(channel)
-        sums.append(np.sum(diagonal[begin:end]))
-        begin = end
-    return np.asarray(sums)
 
 
 def expand(

@@ -31,11 +31,13 @@ class _Search:
         self.second = block_diag(*seconds)  # factorised blocks lie along the diagonal
         self.precision = block_diag(*[symmetric(p) + np.eye(len(p)) for p in site.precision])
         w = block_diag(*[solve_lower(chol, np.eye(len(chol))) for chol in prior.chols])
+        # The weights of the mean functions are part of v, but no point expresses them.
+        w = np.pad(w, ((0, len(self.second) - len(w)), (0, 0)))
         self.directions = w
         self.size = np.sum(w**2, axis=0)
         self.moved = np.sum(w * (self.second @ w), axis=0)
         self.narrowed = np.sum(w * (self.precision @ w), axis=0)
-        self.kept = np.ones(len(w), bool)
+        self.kept = np.ones(w.shape[1], bool)
 
     def costs(self) -> Float[np.ndarray, " S"]:
         """The KL divergence that dropping each point alone would cost, in nats."""

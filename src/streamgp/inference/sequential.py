@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch, Group, Rows
-from streamgp.inference.channel_memory import Latents
 from streamgp.inference.e_step import Setting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_sites
@@ -46,7 +45,7 @@ class Filtered(NamedTuple):
         rows: The site of each row.
         before: q(f) of each row before it was learned.
         after: q(f) of each row right after.
-        latents: q(u) at each row right after; None unless asked for.
+        projection: What v says of the latent functions at each row.
     """
 
     setting: Setting
@@ -54,12 +53,10 @@ class Filtered(NamedTuple):
     rows: RowSites
     before: Marginals
     after: Marginals
-    latents: Latents | None
+    projection: Projection
 
 
-def filter_rows(
-    state: State, rows: Rows, *, rounds: int, tolerance: float, with_latents: bool
-) -> Filtered:
+def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> Filtered:
     """Fold the rows in one after the other. For a joint site only.
 
     Args:
@@ -67,13 +64,12 @@ def filter_rows(
         rows: In their order.
         rounds: The largest number of rounds for the site of a row.
         tolerance: The gain of the bound below which rounds end.
-        with_latents: Whether to say what is known of the latent functions at each row.
     """
     model, batch = state.plain, state.model.batch(rows)
     projection = state.prior.project(batch.x)
     mixed = Mixed.of(model, batch, factorised=False)
     setting = Setting(model, batch, mixed.features(projection), state.site)
-    fold = _Fold(state, setting, projection if with_latents else None, rounds, tolerance)
+    fold = _Fold(state, setting, rounds, tolerance)
     come = np.argsort(batch.order)  # the sorted place of each row, in the order they came
     for begin in range(0, batch.size, _BLOCK):
         fold.block(come[begin : begin + _BLOCK])
@@ -83,7 +79,7 @@ def filter_rows(
         fold.sites,
         fold.before.marginals(setting),
         fold.after.marginals(setting),
-        fold.latents,
+        projection,
     )
 
 
@@ -127,22 +123,11 @@ class _Part:
 class _Fold:
     """Rows on their way into q(v)."""
 
-    def __init__(
-        self,
-        state: State,
-        setting: Setting,
-        projection: Projection | None,
-        rounds: int,
-        tolerance: float,
-    ):
+    def __init__(self, state: State, setting: Setting, rounds: int, tolerance: float):
         self.mean, self.covariance = state.posterior.mean[0], state.posterior.covariance[0].copy()
         self.setting, self.rounds, self.tolerance = setting, rounds, tolerance
         self.sites = exact_sites(setting, no_sites(setting.batch, setting.features))
         self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
-        self.projection, self.latents = projection, None
-        if projection is not None:
-            count, size = projection.open.shape[1], len(projection.values)
-            self.latents = Latents(np.empty((count, size)), np.empty((count, size, size)))
 
     def block(self, come: Int[np.ndarray, " B"]) -> None:
         """Fold in rows of the batch, in this order."""
@@ -157,8 +142,6 @@ class _Fold:
             for part in parts:
                 own = spread[part.columns[:, :, None], part.columns[:, None, :]]
                 place.explained[self._group(part).run][part.within] = own
-        if self.latents is not None:
-            self._know_latents(come, reach, known, news)
         half = solve_lower(news.chol, news.root.T @ reach.T)
         self.mean = self.mean + news.innovation @ half
         self.covariance -= half.T @ half
@@ -213,31 +196,6 @@ class _Fold:
             seen[part.columns] = np.linalg.solve(roots, target)[:, :, 0]
         return _News.of(known, half, seen)
 
-    def _know_latents(
-        self, come: np.ndarray, reach: np.ndarray, known: "_Known", news: "_News"
-    ) -> None:
-        """q(u) at the block's rows right after each."""
-        assert self.projection is not None
-        assert self.latents is not None
-        values = [v[:, come] for v in self.projection.values]
-        ends = np.cumsum([0, *map(len, values)])
-        last = known.last_columns()
-        means, gains = [], []
-        for q, v in enumerate(values):
-            part = slice(ends[q], ends[q + 1])
-            said = solve_lower(news.chol, news.root.T @ (v.T @ reach[part]).T)  # R B
-            told = np.cumsum(said * news.innovation[:, None], axis=0)
-            means.append(v.T @ self.mean[part] + told[last, np.arange(len(come))])
-            gains.append(said)
-        self.latents.mean[come] = np.stack(means, axis=-1)
-        for q, v in enumerate(values):
-            pulled = self.covariance[:, ends[q] : ends[q + 1]] @ v
-            for r, w in enumerate(values[: q + 1]):
-                own = np.einsum("mb,mb->b", w, pulled[ends[r] : ends[r + 1]])
-                known_by = np.cumsum(gains[q] * gains[r], axis=0)[last, np.arange(len(come))]
-                left = own - known_by + (self.projection.open[q, come] if q == r else 0.0)
-                self.latents.covariance[come, q, r] = self.latents.covariance[come, r, q] = left
-
     def _group(self, part: _Part) -> Group:
         return self.setting.batch.groups[part.group]
 
@@ -251,10 +209,6 @@ class _Known(NamedTuple):
     mean: Float[np.ndarray, " R"]
     covariance: Float[np.ndarray, "R R"]
     owner: Int[np.ndarray, " R"]
-
-    def last_columns(self) -> Int[np.ndarray, " B"]:
-        """The last of each row's numbers."""
-        return np.flatnonzero(np.append(np.diff(self.owner), 1))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

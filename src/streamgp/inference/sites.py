@@ -1,7 +1,8 @@
 """Sites: what data said about the inducing values, as an unnormalised Gaussian.
 
-t(v) = exp(λᵀv − ½ vᵀΛv), v = L⁻¹u the whitened inducing values. A site has blocks: one of size ΣM_q
-when the latent functions are kept jointly, Q of size M_q when they are factorised.
+t(v) = exp(λᵀv − ½ vᵀΛv). v has the whitened inducing values L⁻¹u of each latent function and, last,
+the whitened weights of the channels' mean functions. A site has one block for all of v, or Q + 1
+blocks when the latent functions are factorised.
 """
 
 import dataclasses
@@ -10,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch
 from streamgp.model.mixing import Features
+from streamgp.numerics.linalg import symmetric
 from streamgp.registry import storable
 
 Blocks = tuple[Float[np.ndarray, "_ _"], ...]
@@ -50,17 +51,31 @@ class RowSites(NamedTuple):
     precision: RunBlocks
 
 
-def empty(sizes: Sequence[int], *, factorised: bool) -> Site:
-    """The site of no data, for latent functions with so many inducing points."""
-    blocks = list(sizes) if factorised else [sum(sizes)]
-    return Site(
-        tuple(np.zeros(size) for size in blocks), tuple(np.zeros((size, size)) for size in blocks)
-    )
+def through(site: Site, maps: Sequence[Float[np.ndarray, "_ _"]]) -> Site:
+    """The site on v_new when v_old = C·v_new: λ ← Cᵀλ, Λ ← CᵀΛC, C of each latent function.
+
+    The weights of the mean functions stay as they are.
+    """
+    if len(site.linear) > 1:
+        linear = [c.T @ own for c, own in zip(maps, site.linear[:-1], strict=True)]
+        precision = [symmetric(c.T @ p @ c) for c, p in zip(maps, site.precision, strict=False)]
+        return Site((*linear, site.linear[-1]), (*precision, site.precision[-1]))
+    turned = [c.T for c in maps]
+    half = mapped_rows(site.precision[0], turned)
+    whole = mapped_rows(half.T, turned)
+    return Site((mapped_rows(site.linear[0], turned),), (symmetric(whole),))
 
 
-def as_blocks(maps: Sequence[Float[np.ndarray, "_ _"]], blocks: int) -> Blocks:
-    """Matrices per latent function as so many blocks: block-diagonal where those are joint."""
-    return tuple(maps) if blocks == len(maps) else (block_diag(*maps),)
+def mapped_rows(
+    matrix: Float[np.ndarray, "S ..."], maps: Sequence[Float[np.ndarray, "_ _"]]
+) -> Float[np.ndarray, "R ..."]:
+    """C·matrix, C block-diagonal with these blocks and an identity for the rows that are left."""
+    found, begin = [], 0
+    for c in maps:
+        end = begin + c.shape[1]
+        found.append(c @ matrix[begin:end])
+        begin = end
+    return np.concatenate([*found, matrix[begin:]])
 
 
 def times(

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.inference import noise
 from streamgp.inference.memory import Memory
+from streamgp.inference.past import Past
 from streamgp.inference.posterior import Posterior, condition
 from streamgp.inference.prior import Points, Prior
+from streamgp.inference.reading import Reading
 from streamgp.inference.sites import Site
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, unwrap
@@ -25,18 +26,21 @@ class State:
     Attributes:
         model: The hyperparameters, still wrapped: constrained, with priors.
         points: The inducing points of each latent function.
-        site: What data said, whitened by the prior under `model` at `points`.
-        memory: How past data depend on the hyperparameters.
-        count: The observations it stands for, faded ones in part.
-        energy: Their squares about the offset; for the noise of a lone channel.
+        past: What data said, by channel and unmixed, whitened by the prior under `model` at
+            `points`.
+        memory: How past data depend on the hyperparameters in ways that `past` cannot tell.
+        heard: The observations of each channel that it stands for, faded ones in part.
+        merged: What data said whose channels can no longer be told apart, as one mixed site. None
+            unless inducing points were dropped under `Marginals`, or the model is from a file of
+            an older format.
     """
 
     model: MultiTaskGP
     points: Points
-    site: Site
+    past: Past
     memory: Memory
-    count: float
-    energy: float
+    heard: Float[np.ndarray, " D"]
+    merged: Site | None = None
 
     # What follows from the fields is computed once, when it is first asked for.
 
@@ -51,14 +55,29 @@ class State:
         return Prior.of(self.plain, self.points)
 
     @functools.cached_property
+    def reading(self) -> Reading:
+        """The weights and noises under which the past is read."""
+        return Reading.of(self.plain)
+
+    @functools.cached_property
+    def site(self) -> Site:
+        """What data said of v under the present weights and noises."""
+        return self.read(self.reading)
+
+    @functools.cached_property
     def posterior(self) -> Posterior:
         """q(v)."""
         return condition(self.site)
 
-    @functools.cached_property
-    def noise_is_exact(self) -> bool:
-        """Whether the noise is all that can be learned of the only channel, exactly (`noise`)."""
-        return noise.is_exact(self.model)
+    @property
+    def count(self) -> float:
+        """The observations that the state stands for, faded ones in part."""
+        return float(np.sum(self.heard))
+
+    def read(self, reading: Reading) -> Site:
+        """What data said of v under some weights and noises."""
+        site = reading.site(self.past)
+        return site if self.merged is None else site + self.merged
 
     def replace(self, **changes: Any) -> "State":
         """A copy with some fields changed, by name."""
@@ -67,13 +86,14 @@ class State:
     def is_finite(self, *, with_model: bool = True) -> bool:
         """Whether there is no NaN and no infinity in it; the model apart if it is known to be."""
         arrays = [
-            self.memory.gradient, self.memory.precision,
-            *self.site.linear, *self.site.precision, *self.points,
+            self.memory.gradient, self.memory.precision, self.heard,
+            *self.past.arrays(), *self.points,
         ]  # fmt: skip
+        if self.merged is not None:
+            arrays += [*self.merged.linear, *self.merged.precision]
         if with_model:
             arrays.append(free_vector(self.model))
-        numbers = np.isfinite([self.count, self.energy]).all()
-        return bool(numbers and all(np.isfinite(np.sum(array)) for array in arrays))
+        return all(bool(np.isfinite(np.sum(array))) for array in arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles hold the fields only."""

@@ -4,13 +4,14 @@ Alternates E and M steps on the continual bound, and says what is to be remember
 """
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Batch
-from streamgp.inference import memory, noise
+from streamgp.inference import memory
 from streamgp.inference.bound_gradient import (
     ByBlock,
     ByRows,
@@ -20,8 +21,6 @@ from streamgp.inference.bound_gradient import (
     kernel_gradient,
     summed,
 )
-from streamgp.inference.carry import through
-from streamgp.inference.channel_memory import expand_channels
 from streamgp.inference.e_step import (
     Fit,
     Setting,
@@ -31,12 +30,15 @@ from streamgp.inference.e_step import (
     fit_rows,
 )
 from streamgp.inference.kernel_memory import expand_kernels
+from streamgp.inference.likelihood_memory import expand_likelihoods
 from streamgp.inference.m_step import FLAT, maximise
 from streamgp.inference.memory import Memory, Vector
+from streamgp.inference.past import Past, Said, add
 from streamgp.inference.prior import Factors, Prior
-from streamgp.inference.sites import RowSites
+from streamgp.inference.reading import Reading, by_channels
+from streamgp.inference.sites import RowSites, Site, through
 from streamgp.inference.state import State
-from streamgp.model.mixing import Features, Mixed, Projection
+from streamgp.model.mixing import Mixed, Projection, basis_design
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
 from streamgp.parameters import (
@@ -88,8 +90,9 @@ class Trial(NamedTuple):
     cross: tuple[Float[np.ndarray, "_ N"], ...]
     projection: Projection
     mixed: Mixed
+    reading: Reading
+    said: Site  # by the past, whitened by the state's prior
     maps: Factors | None  # C: v under the state's prior is C·v under this one; None for identity
-    strength: float  # of the carried site, where noise scales it
 
 
 class _Beliefs(NamedTuple):
@@ -117,30 +120,48 @@ class Episode:
     batch: Batch
     options: Options
 
+    @functools.cached_property
+    def _basis(self) -> Float[np.ndarray, "R K"]:
+        """The mean functions' columns of the design, which no hyperparameter changes."""
+        return basis_design(self.state.plain, self.batch)
+
+    @functools.cached_property
+    def _cross(self) -> tuple[Float[np.ndarray, "_ N"], ...]:
+        return self.state.prior.cross(self.batch.x)
+
+    @functools.cached_property
+    def _projection(self) -> Projection:
+        return self.state.prior.project(self.batch.x, self._cross)
+
+    @functools.cached_property
+    def _kernels(self) -> Vector:
+        return free_vector(self.state.model.kernels)
+
     def trial(self, wrapped: MultiTaskGP) -> Trial:
         """What these hyperparameters imply."""
-        state, batch, factorised = self.state, self.batch, self.options.factorised
+        state, batch = self.state, self.batch
         same = wrapped is state.model
         model = state.plain if same else unwrap(wrapped)
-        prior = state.prior if same else Prior.of(model, state.points)
-        cross = prior.cross(batch.x)
-        projection = prior.project(batch.x, cross)
-        mixed = Mixed.of(model, batch, factorised=factorised)
-        maps, carried, strength = None, state.site, 1.0
-        if not same:
+        reading = state.reading if same else Reading.of(model)
+        said = state.site if same else state.read(reading)
+        if same or self._has_same_kernels(wrapped):
+            prior, cross, projection = state.prior, self._cross, self._projection
+            maps, carried = None, said
+        else:
+            prior = Prior.of(model, state.points)
+            cross = prior.cross(batch.x)
+            projection = prior.project(batch.x, cross)
             maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
-            carried = through(state.site, maps)
-            if state.noise_is_exact:
-                strength = noise.strength(state.plain, model)
-                carried = carried.scaled(strength)
+            carried = through(said, maps)
+        mixed = Mixed.of(model, batch, factorised=self.options.factorised, basis=self._basis)
         setting = Setting(model, batch, mixed.features(projection), carried)
-        return Trial(wrapped, setting, prior, cross, projection, mixed, maps, strength)
+        return Trial(wrapped, setting, prior, cross, projection, mixed, reading, said, maps)
 
-    def of_noise(self, plain: MultiTaskGP) -> float:
-        """What the past says of a lone channel's noise, beside its site."""
-        if not self.state.noise_is_exact:
-            return 0.0
-        return noise.past(plain, self.state.count, self.state.energy)
+    def _has_same_kernels(self, wrapped: MultiTaskGP) -> bool:
+        """Whether only weights and likelihoods differ from the state's model."""
+        if wrapped.kernels is self.state.model.kernels:
+            return True
+        return np.array_equal(free_vector(wrapped.kernels), self._kernels)
 
     def learn(self, trial: Trial, rule: VEM | None) -> Learned:
         """Alternate E and M steps from a trial on, ending with an E step.
@@ -213,16 +234,20 @@ class Episode:
         centre, width = prior_of(wrapped)
         return _Beliefs(centre, self._has_say(wrapped) / width, free_vector(self.state.model))
 
+    @functools.cached_property
+    def heard(self) -> Float[np.ndarray, " D"]:
+        """The observations of each channel, past and new."""
+        heard = self.state.heard.copy()
+        for group in self.batch.groups:
+            heard[group.channel] += len(group.y)
+        return heard
+
     def _has_say(self, wrapped: MultiTaskGP) -> Float[np.ndarray, " T"]:
         """One for parameters whose priors count: not those of channels without data.
 
         Those stay as they started.
         """
-        heard = memory.heard(self.state.memory, wrapped)
-        for group in self.batch.groups:
-            heard[group.channel] += len(group.y)
-        if len(wrapped.channels) == 1:
-            heard += self.state.count
+        heard = self.heard
         parts = [np.ones(free_size(wrapped.kernels))]
         for channel, said in zip(wrapped.channels, heard, strict=True):
             parts.append(np.full(free_size(channel), float(said > 0)))
@@ -231,11 +256,11 @@ class Episode:
     def bound(self, trial: Trial, held: RowSites) -> tuple[float, Float[np.ndarray, " T"]]:
         """The bound with the rows' sites held, and its gradient by the free vector.
 
-        What is kept of a lone channel's noise beside its site is part of it.
+        What the past says of weights and noises beside its site is part of it.
         """
         fit, by_rows, blocks = adjoint(trial.setting, held)
         gradients = self._gradients(trial, fit, by_rows, blocks)
-        value = fit.bound + self.of_noise(trial.setting.model)
+        value = fit.bound + trial.reading.beside(self.state.past)
         return value, free_gradient(trial.wrapped, gradients)
 
     def _gradients(
@@ -247,23 +272,20 @@ class Episode:
         by_projection, by_loadings = trial.mixed.adjoint(
             trial.projection, by_design, by_rows.by_covariance
         )
+        channels = self._by_channels(trial, fit, by_rows, blocks, by_loadings)
         by_chols = None
         if state.count:
-            by_maps = carried_adjoint(
-                state.site.scaled(trial.strength), trial.maps, blocks, trial.prior.sizes
-            )
+            by_past = carried_adjoint(trial.said, trial.maps, blocks, trial.prior.sizes)
             by_chols = [
                 solve_lower(chol, by, transpose=True)
-                for chol, by in zip(state.prior.chols, by_maps, strict=True)
+                for chol, by in zip(state.prior.chols, by_past.maps, strict=True)
             ]
+            by_reading = trial.reading.adjoint(state.past, by_past.linear, by_past.precision)
+            channels = summed(channels, tuple(by_channels(model, by_reading)))
         by_latents = kernel_gradient(
             trial.prior, self.batch.x, trial.cross, trial.projection, by_projection, by_chols
         )
-        channels = self._by_channels(trial, fit, by_rows, blocks, by_loadings)
-        if self.state.noise_is_exact:
-            by_noise = {"noise": self._by_noise(trial, blocks)}
-            channels[0]["likelihood"] = summed(channels[0]["likelihood"], by_noise)
-        return {"kernels": by_kernels(model, by_latents), "channels": tuple(channels)}
+        return {"kernels": by_kernels(model, by_latents), "channels": channels}
 
     def _by_channels(
         self,
@@ -272,16 +294,16 @@ class Episode:
         by_rows: ByRows,
         blocks: list[ByBlock],
         by_loadings: tuple[Float[np.ndarray, "J Q"], ...],
-    ) -> list[dict[str, Any]]:
-        """Derivatives by the parameters of each channel; zero for those without rows."""
+    ) -> tuple[dict[str, Any], ...]:
+        """Derivatives by the parameters of each channel, from the new rows."""
         model, batch, features, _ = trial.setting
         channels: list[dict[str, Any]] = [{"likelihood": {}} for _ in model.channels]
         for group, loadings in zip(batch.groups, by_loadings, strict=True):
             by = channels[group.channel]
-            by["weights"] = model.channels[group.channel].scale[:, None] * loadings
+            by.update(model.channels[group.channel].by_loadings(loadings))
             by["likelihood"] = dict(by_rows.by_likelihood[group.channel])
         if len(blocks) > 1:  # all sites are held
-            return channels
+            return tuple(channels)
         by_precision = tuple(
             own + 0.5 * explained
             for own, explained in zip(blocks[0].row_precision, fit.marginals.explained, strict=True)
@@ -295,16 +317,21 @@ class Episode:
                 by["likelihood"] = summed(
                     by["likelihood"], likelihood.site_gradient(group.y, offset, by_b, by_p)
                 )
-        return channels
+        return tuple(channels)
 
-    def _by_noise(self, trial: Trial, blocks: list[ByBlock]) -> float:
-        """How the carried site's strength, and what is kept beside it, depend on the noise."""
-        sigma, carried = noise.noise_of(trial.setting.model), trial.setting.carried
-        said = float(np.vdot(blocks[0].linear, carried.linear[0]))
-        said += float(np.vdot(blocks[0].precision, carried.precision[0]))
-        return -2 * said / sigma + noise.past_slope(
-            trial.setting.model, self.state.count, self.state.energy
-        )
+    def past_after(self, learned: Learned) -> Past:
+        """What the past said and what the batch said, under the kernels that were learned."""
+        trial, fit = learned.trial, learned.fit
+        past = self.state.past
+        past = past.copy() if trial.maps is None else past.through(trial.maps)
+        basis = trial.setting.model.basis(self.batch)
+        add(past, Said(trial.setting, fit.rows, trial.projection, basis, fit.marginals))
+        return past
+
+    def merged_after(self, learned: Learned) -> Site | None:
+        """What was said by channels that cannot be told apart, under the same kernels."""
+        merged, maps = self.state.merged, learned.trial.maps
+        return merged if merged is None or maps is None else through(merged, maps)
 
     def remembered(self, learned: Learned, *, kernels: bool) -> Memory:
         """The state's memory with the batch's: how its expected log-density depends on θ.
@@ -312,33 +339,12 @@ class Episode:
         q(u) is held fixed. Of the `kernels` it is worth its cost only when a whole batch is
         learned from.
         """
-        trial = learned.trial
-        past = self.state.memory.recentred(trial.wrapped, self.state.model)
-        if self.state.noise_is_exact and not kernels:
-            return past
-        return past + self._said(learned, kernels=kernels)
-
-    def _said(self, learned: Learned, *, kernels: bool) -> Memory:
-        """What the batch says of the hyperparameters, beside its site."""
         trial, fit = learned.trial, learned.fit
         of_kernels = memory.blank(trial.wrapped.kernels)
         if kernels:
             of_kernels = expand_kernels(
                 trial.wrapped, trial.setting, trial.prior, trial.mixed, fit.posterior
             )
-        if self.state.noise_is_exact:
-            return memory.joined(of_kernels, memory.blank(trial.wrapped.channels))
-        of_channels = expand_channels(
-            trial.wrapped, trial.setting, trial.projection, fit.rows, fit.marginals, fit.posterior
-        )
-        return memory.joined(of_kernels, of_channels)
-
-
-def counted(
-    state: State, model: MultiTaskGP, batch: Batch, features: Features
-) -> tuple[float, float]:
-    """The state's count and energy with the batch's added; `model` is plain."""
-    count = state.count + batch.size
-    if not state.noise_is_exact:
-        return count, state.energy
-    return count, state.energy + noise.energy(model, batch, features)
+        of_likelihoods = expand_likelihoods(trial.wrapped, trial.setting, fit.marginals)
+        past = self.state.memory.recentred(trial.wrapped, self.state.model)
+        return past + memory.joined(of_kernels, of_likelihoods)

@@ -35,6 +35,9 @@ class Expected(NamedTuple):
     by_covariance: Float[np.ndarray, "N J J"]
 
 
+LEVELS = 100.0  # how far the level of real values may move, in units of the first data's spread
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Likelihood(Module, ABC):
     """The distribution p(y | f) of the observations of a channel.
@@ -113,6 +116,15 @@ class Likelihood(Module, ABC):
         the units of y. `y` may be empty.
         """
         return np.zeros(self.latents), np.ones(self.latents)
+
+    @property
+    def offset_spread(self) -> Float[np.ndarray, " J"]:
+        """How far offsets may come to lie from where they start, in units of `location`'s scale.
+
+        It is the standard deviation of a prior on each latent parameter's level. The default, 3,
+        suits a parameter behind a logarithm or a logit.
+        """
+        return np.full(self.latents, 3.0)
 
     def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
         """Which observations this family can have produced."""
@@ -265,6 +277,25 @@ class Likelihood(Module, ABC):
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """Where the E step's rounds begin: gradient at `mean`, and precision. None by default."""
         return np.zeros(mean.shape), np.zeros(covariance.shape)
+
+    # -- noise that scales sites -----------------------------------------------------------------
+
+    @property
+    def scales_sites(self) -> bool:
+        """Whether one parameter, the noise, is a common factor of the sites of all rows.
+
+        If so, what past rows said can be kept at unit noise and read under any other noise.
+        """
+        return False
+
+    @property
+    def strength(self) -> float:
+        """That factor: 1/noise² for normal noise. One for every other family."""
+        return 1.0
+
+    def strength_gradient(self, by_log_strength: float) -> dict[str, Any]:
+        """A derivative by the logarithm of `strength` as one by each parameter."""
+        return {}
 
     # -- prediction ----------------------------------------------------------------------------
 

@@ -80,6 +80,10 @@ class Censored(Likelihood):
     def location(self, y: Float[np.ndarray, "N C"]) -> tuple[np.ndarray, np.ndarray]:
         return self.base.location(without_last(self, y)[0])
 
+    @property
+    def offset_spread(self) -> Float[np.ndarray, " J"]:
+        return self.base.offset_spread
+
     def valid(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
         y, side = without_last(self, y)
         return self.base.valid(y) & np.isin(side, (-1, 0, 1))

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
 
-from streamgp.likelihoods.base import Expected, Likelihood, column, square
+from streamgp.likelihoods.base import LEVELS, Expected, Likelihood, column, square
 from streamgp.numerics.special import mills
 from streamgp.parameters import Parameter, positive, replaced
 from streamgp.registry import storable
@@ -64,6 +64,21 @@ class Gaussian(Likelihood):
         if scale <= max(1e-12 * abs(offset), _TINY):  # one sample, or a constant: go by its size
             scale = abs(offset) if abs(offset) > 1e-12 else 1.0
         return np.array([offset]), np.array([scale])
+
+    @property
+    def offset_spread(self) -> Float[np.ndarray, " J"]:
+        return np.full(1, LEVELS)
+
+    @property
+    def scales_sites(self) -> bool:
+        return not self.error
+
+    @property
+    def strength(self) -> float:
+        return 1.0 if self.error else float(self.noise) ** -2
+
+    def strength_gradient(self, by_log_strength: float) -> dict[str, Any]:
+        return {} if self.error else {"noise": -2 * by_log_strength / self.noise}
 
     def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
         return super().valid(y) & (self.split(y)[-1] >= 0) if self.error else super().valid(y)

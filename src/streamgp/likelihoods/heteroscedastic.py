@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
 
-from streamgp.likelihoods.base import Expected, Likelihood, site_at_mode
+from streamgp.likelihoods.base import LEVELS, Expected, Likelihood, site_at_mode
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import refined_average, refined_log_average
 from streamgp.registry import storable
@@ -31,6 +31,10 @@ class HeteroscedasticGaussian(Likelihood):
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
         offset, scale = Gaussian().location(y)
         return np.append(offset, np.log(0.3 * scale)), np.append(scale, 1.0)
+
+    @property
+    def offset_spread(self) -> Float[np.ndarray, " J"]:
+        return np.array([LEVELS, 3.0])
 
     def log_density(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

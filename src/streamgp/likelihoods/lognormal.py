@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.likelihoods.base import Expected, Likelihood
+from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.support import Positive, Support
 from streamgp.parameters import Parameter, positive
@@ -48,6 +48,21 @@ class LogNormal(Likelihood):
             return np.zeros(1), np.ones(1)
         offset, scale = np.mean(np.log(y)), np.std(np.log(y))
         return np.array([offset]), np.array([scale if scale > 1e-12 else 1.0])
+
+    @property
+    def offset_spread(self) -> Float[np.ndarray, " J"]:
+        return np.full(1, LEVELS)
+
+    @property
+    def scales_sites(self) -> bool:
+        return True
+
+    @property
+    def strength(self) -> float:
+        return self._of_log.strength
+
+    def strength_gradient(self, by_log_strength: float) -> dict[str, Any]:
+        return self._of_log.strength_gradient(by_log_strength)
 
     def log_density(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from streamgp.likelihoods.base import Expected, Likelihood, column, square
+from streamgp.likelihoods.base import LEVELS, Expected, Likelihood, column, square
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import log_sum
 from streamgp.parameters import Parameter, fixed, positive
@@ -59,6 +59,10 @@ class StudentT(Likelihood):
         if high - low <= 1e-12 * max(abs(low), abs(high)):
             return offset, scale
         return np.array([middle]), np.array([(high - low) / 1.349])  # a normal's is 1.349 σ
+
+    @property
+    def offset_spread(self) -> Float[np.ndarray, " J"]:
+        return np.full(1, LEVELS)
 
     def log_density(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

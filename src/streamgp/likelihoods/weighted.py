@@ -77,6 +77,21 @@ class Weighted(Likelihood):
     def location(self, y: Float[np.ndarray, "N C"]) -> tuple[np.ndarray, np.ndarray]:
         return self.base.location(without_last(self, y)[0])
 
+    @property
+    def offset_spread(self) -> Float[np.ndarray, " J"]:
+        return self.base.offset_spread
+
+    @property
+    def scales_sites(self) -> bool:
+        return self.base.scales_sites
+
+    @property
+    def strength(self) -> float:
+        return self.base.strength
+
+    def strength_gradient(self, by_log_strength: float) -> dict[str, Any]:
+        return {"base": self.base.strength_gradient(by_log_strength)}
+
     def valid(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
         y, weight = without_last(self, y)
         return self.base.valid(y) & np.isfinite(weight) & (weight >= 0)

@@ -1,6 +1,7 @@
 """Mixing: how channels combine latent functions. All that knows the rule is in this file.
 
-The linear model of coregionalisation (Eq. 13): f_dj(x) = offset_dj + Σ_q w_djq u_q(x).
+The linear model of coregionalisation (Eq. 13) with mean functions:
+f_dj(x) = offset_dj + h_d(x)·β_dj + Σ_q w_djq u_q(x).
 """
 
 import dataclasses
@@ -28,8 +29,9 @@ class Projection(NamedTuple):
 class Features(NamedTuple):
     """The latent parameters of all rows as linear maps of v, plus what v leaves open.
 
-    f = offset + Σ_g design_g·v_g + residual. The blocks g are one (v of all latent functions
-    jointly) or Q (factorised, one per latent function).
+    f = offset + Σ_g design_g·v_g + residual. v has the whitened inducing values of each latent
+    function and, last, the whitened weights β of all channels' mean functions. The blocks g are
+    one (all of v jointly) or Q + 1 (factorised: one per latent function, and one for the weights).
     """
 
     design: tuple[Float[np.ndarray, "R _"], ...]
@@ -45,16 +47,26 @@ class Mixed:
         batch: The rows.
         weights: The weights of each row's latent parameters, (n, J, Q) per run.
         offset: The offset of each latent parameter.
+        basis: The columns of the mean functions in the design: see `basis_design`.
         factorised: Whether each latent function is a block of its own.
     """
 
     batch: Batch
     weights: tuple[Float[np.ndarray, "n J Q"], ...]
     offset: Float[np.ndarray, " R"]
+    basis: Float[np.ndarray, "R K"]
     factorised: bool
 
     @classmethod
-    def of(cls, model: MultiTaskGP, batch: Batch, *, factorised: bool) -> "Mixed":
+    def of(
+        cls,
+        model: MultiTaskGP,
+        batch: Batch,
+        *,
+        factorised: bool,
+        basis: Float[np.ndarray, "R K"] | None = None,
+    ) -> "Mixed":
+        """The batch under a plain model. `basis` saves computing those columns again."""
         weights = []
         for run in batch.runs:
             channels = batch.channel[run.rows]
@@ -65,12 +77,13 @@ class Mixed:
         offsets = [np.zeros(0)]
         for group in batch.groups:
             offsets.append(np.tile(model.channels[group.channel].offset, len(group.y)))
-        return cls(batch, tuple(weights), np.concatenate(offsets), factorised)
+        basis = basis_design(model, batch) if basis is None else basis
+        return cls(batch, tuple(weights), np.concatenate(offsets), basis, factorised)
 
     def features(self, projection: Projection) -> Features:
         """The rows' latent parameters as linear maps of v."""
         blocks = [self._design(q, values) for q, values in enumerate(projection.values)]
-        design = join_blocks(blocks, factorised=self.factorised)
+        design = join_blocks([*blocks, self.basis], factorised=self.factorised)
         slack = []
         for run, w in zip(self.batch.runs, self.weights, strict=True):
             scaled = w * projection.open.T[run.rows, None, :]
@@ -103,7 +116,7 @@ class Mixed:
         sizes = [len(values) for values in projection.values]
         by_values, by_open = [], np.empty_like(projection.open)
         by_rows = [np.empty(w.shape) for w in self.weights]  # by each row's own weights
-        parts = split_blocks(by_design, sizes)
+        *parts, _ = split_blocks(by_design, [*sizes, self.basis.shape[1]])
         for q, (values, own) in enumerate(zip(projection.values, parts, strict=True)):
             found = np.empty((self.batch.size, sizes[q]))
             for run, w, by_w in zip(self.batch.runs, self.weights, by_rows, strict=True):
@@ -124,6 +137,24 @@ class Mixed:
     ) -> tuple[Float[np.ndarray, "J Q"], ...]:
         """Rows' derivatives summed for each channel."""
         return tuple(by_rows[group.run][group.within].sum(axis=0) for group in self.batch.groups)
+
+
+def basis_design(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "R K"]:
+    """The mean functions as columns of the design, scaled by the prior spreads of their weights.
+
+    There are K = O·B columns: every latent parameter of every channel has weights of its own.
+    """
+    values, spreads, outputs = model.basis(batch), model.basis_spreads(), model.outputs
+    count = spreads.shape[1]
+    found = np.zeros((batch.flat_size, spreads.size))
+    for group in batch.groups:
+        first, j = outputs.first[group.channel], np.arange(group.latents)
+        begin = group.flat.start + j
+        for output, row in zip(first + j, begin, strict=True):
+            columns = slice(output * count, (output + 1) * count)
+            rows = slice(row, group.flat.stop, group.latents)
+            found[rows, columns] = values[group.rows] * spreads[output]
+    return found
 
 
 def latent_precision(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "Q N"]:
@@ -168,7 +199,7 @@ def open_covariance(
 def split_blocks(
     blocks: Sequence[Float[np.ndarray, "R _"]], sizes: Sequence[int]
 ) -> list[Float[np.ndarray, "R _"]]:
-    """The columns of each latent function, whether blocks are joint or factorised."""
+    """The columns of each part of v, whether blocks are joint or factorised."""
     if len(blocks) == len(sizes):
         return list(blocks)
     ends = np.cumsum([0, *sizes])
@@ -178,5 +209,5 @@ def split_blocks(
 def join_blocks(
     parts: Sequence[Float[np.ndarray, "R _"]], *, factorised: bool
 ) -> tuple[Float[np.ndarray, "R _"], ...]:
-    """Columns per latent function as blocks."""
-    return tuple(parts) if factorised or len(parts) == 1 else (np.concatenate(parts, axis=1),)
+    """Columns per part of v as blocks."""
+    return tuple(parts) if factorised else (np.concatenate(parts, axis=1),)

@@ -1,14 +1,17 @@
 """The model of the data: latent functions, how channels mix them, what channels observe."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from streamgp.data.batch import Batch, Group, Rows, sorted_batch
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Likelihood
+from streamgp.model.means import Mean
 from streamgp.parameters import Module, Parameter
 from streamgp.registry import storable
 
@@ -18,18 +21,59 @@ from streamgp.registry import storable
 class Channel(Module):
     """One stream of observations: its likelihood and how it mixes the latent functions.
 
-    Latent parameter j is f_j(x) = offset_j + scale_j · Σ_q weights_jq u_q(x).
+    Latent parameter j is f_j(x) = offset_j + h(x)·β_j + scale_j · Σ_q weights_jq u_q(x), where h
+    are the functions of the mean and β_jb ~ N(0, spread_jb²) their weights.
     """
 
     likelihood: Likelihood
     weights: Parameter  # (J, Q)
     offset: Parameter  # fixed, (J,)
-    scale: Parameter  # fixed, (J,)
+    scale: Parameter  # (J,)
+    mean: Mean
+    spread: Parameter  # fixed, (J, B)
 
     @property
     def loadings(self) -> Float[np.ndarray, "J Q"]:
         """The weights in the units of f; of a plain channel."""
         return self.scale[:, None] * self.weights
+
+    def by_loadings(self, by: Float[np.ndarray, "J Q"]) -> dict[str, Any]:
+        """A derivative by the loadings as one by weights and scale; of a plain channel."""
+        return {"weights": self.scale[:, None] * by, "scale": np.sum(self.weights * by, axis=1)}
+
+
+class Outputs(NamedTuple):
+    """The latent parameters of all channels in a row, and the pairs of one channel's parameters.
+
+    Attributes:
+        channel: The channel of each latent parameter.
+        first: Where each channel's latent parameters begin.
+        pair_channel: The channel of each pair.
+        left: The first latent parameter of each pair.
+        right: The second, which may be the same but does not come before it.
+        apart: Whether the two differ, so that the pair stands for two entries of a matrix.
+    """
+
+    channel: Int[np.ndarray, " O"]
+    first: Int[np.ndarray, " D"]
+    pair_channel: Int[np.ndarray, " C"]
+    left: Int[np.ndarray, " C"]
+    right: Int[np.ndarray, " C"]
+    apart: Bool[np.ndarray, " C"]
+
+    def pairs_of(self, channel: int) -> slice:
+        """Where a channel's pairs are."""
+        return slice(*np.searchsorted(self.pair_channel, [channel, channel + 1]))
+
+
+@functools.lru_cache(maxsize=64)
+def outputs_of(latents: tuple[int, ...]) -> Outputs:
+    """The outputs of channels with so many latent parameters each."""
+    channel = np.repeat(np.arange(len(latents)), latents)
+    first = np.cumsum([0, *latents[:-1]])
+    pairs = [(d, j, k) for d, own in enumerate(latents) for j in range(own) for k in range(j, own)]
+    of, left, right = np.array(pairs).T
+    return Outputs(channel, first, of, first[of] + left, first[of] + right, left != right)
 
 
 @storable
@@ -60,6 +104,32 @@ class MultiTaskGP(Module):
     def conjugate(self) -> bool:
         """Whether every channel's site is known without iterating."""
         return all(channel.likelihood.conjugate for channel in self.channels)
+
+    @property
+    def outputs(self) -> Outputs:
+        """The latent parameters of all channels."""
+        return outputs_of(tuple(channel.likelihood.latents for channel in self.channels))
+
+    @property
+    def basis_size(self) -> int:
+        """B, the largest number of mean functions of any channel."""
+        return max(channel.mean.size for channel in self.channels)
+
+    def basis(self, batch: Batch) -> Float[np.ndarray, "N B"]:
+        """The mean functions of each row's channel; zeros where a channel has fewer than others."""
+        found = np.zeros((batch.size, self.basis_size))
+        for group in batch.groups:
+            mean = self.channels[group.channel].mean
+            found[group.rows, : mean.size] = mean(batch.x[group.rows])
+        return found
+
+    def basis_spreads(self) -> Float[np.ndarray, "O B"]:
+        """The prior spread of each latent parameter's weights on them; of a plain model."""
+        found = np.zeros((len(self.outputs.channel), self.basis_size))
+        for first, channel in zip(self.outputs.first, self.channels, strict=True):
+            own = channel.spread
+            found[first : first + len(own), : own.shape[1]] = own
+        return found
 
     def batch(self, rows: Rows) -> Batch:
         """Rows of this model's channels, sorted for the algebra."""

@@ -15,9 +15,9 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels import Kernel
 from streamgp.kernels.composite import as_kernel, is_kernel
 from streamgp.likelihoods import Likelihood
-from streamgp.model import initial_scales
+from streamgp.model import initial_scales, means
 from streamgp.model.multitask import Channel, MultiTaskGP
-from streamgp.parameters import Node, Parameter, Real, fixed
+from streamgp.parameters import Node, Parameter, Positive, Real, fixed
 
 _MOST_DEFAULT_LATENTS = 3
 
@@ -43,6 +43,7 @@ class Specification:
             is so for one channel with one latent parameter on one latent function. Otherwise
             kernels have unit variance and the weights carry the scale. None: found out from the
             rest.
+        mean: The mean functions of every channel, or of some by name; see `ContinualGP`.
     """
 
     channels: Mapping[str, Likelihood]
@@ -51,6 +52,7 @@ class Specification:
     seed: int = 0
     scale: initial_scales.Scale = True
     plain: bool | None = None
+    mean: means.Means = means.Constant()  # noqa: RUF009 (frozen)
 
     def __post_init__(self) -> None:
         if not self.channels:
@@ -58,6 +60,7 @@ class Specification:
         for name, likelihood in self.channels.items():
             _check_likelihood(name, likelihood)
         initial_scales.check(self.scale, self.channels)
+        means.check(self.mean, self.channels)
         if self.latents is None:
             object.__setattr__(self, "latents", default_latents(self.channels))
         _check_kernels(self._kernels_and_draws)
@@ -158,16 +161,19 @@ class Specification:
         """A channel as it starts from its first observations, perhaps none."""
         likelihood = self.channels[name]
         started, offset, scale = initial_scales.of_channel(self.scale, name, likelihood, y)
+        functions = means.of_channel(self.mean, name)
+        spread = _spread(functions, likelihood.offset_spread * scale)
         weights: Parameter
+        size: Parameter = Positive(scale)
         if self.plain and name == self.names[0]:
-            weights, scale = fixed(np.ones((1, 1))), np.ones(1)
+            weights, size = fixed(np.ones((1, 1))), fixed(np.ones(1))
         elif name in self.mixing:  # given in the units of f
             given = self.mixing[name]
             weights = given if isinstance(given, Node) else Real(given)
-            scale = np.ones(likelihood.latents)
+            size = fixed(np.ones(likelihood.latents))
         else:
             weights = Real(self._random_weights(name, likelihood.latents))
-        return Channel(started, weights, fixed(offset), fixed(scale))
+        return Channel(started, weights, fixed(offset), size, functions, fixed(spread))
 
     def _random_weights(self, name: str, count: int) -> Float[np.ndarray, "J Q"]:
         """Each latent parameter leans on a latent function of its own, and a little on all.
@@ -201,6 +207,12 @@ class Specification:
                     "Give one row per latent parameter and one column per latent function.",
                 )
             )
+
+
+def _spread(functions: means.Mean, broad: Float[np.ndarray, " J"]) -> Float[np.ndarray, "J B"]:
+    """The prior spread of each mean function's weight for each latent parameter."""
+    rows = [[b if own is None else own for own in functions.spreads] for b in broad]
+    return np.array(rows).reshape(len(broad), functions.size)
 
 
 def _check_likelihood(name: str, likelihood: Any) -> None:

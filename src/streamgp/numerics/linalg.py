@@ -61,15 +61,20 @@ def inverse_of(chol: Float[np.ndarray, "S S"]) -> Float[np.ndarray, "S S"]:
 def cholesky_of_identity_plus(a: Float[np.ndarray, "S S"]) -> Float[np.ndarray, "S S"]:
     """Cholesky factor of I + A for A ⪰ 0 up to rounding.
 
-    Rounding can push an eigenvalue of A below zero by about S·eps·‖A‖; the identity is grown by
-    that much, which matters only where A is so large that double precision cannot resolve I.
+    Rounding can push an eigenvalue of A below zero. The diagonal is grown by S·eps of each entry,
+    which does where rows and columns are merely of different size; if that fails, by S·eps of the
+    largest. It matters only where A is so large that double precision cannot resolve I.
     """
     size = len(a)
     if not size:
         return np.zeros((0, 0))
     grown = symmetric(a)
-    largest = grown.flat[:: size + 1].max()
-    grown.flat[:: size + 1] += 1.0 + size * _EPS * largest
+    diagonal = grown.flat[:: size + 1].copy()
+    grown.flat[:: size + 1] = 1.0 + diagonal * (1 + size * _EPS)
+    chol = cholesky(grown)
+    if np.isfinite(chol[0, 0]):
+        return chol
+    grown.flat[:: size + 1] += size * _EPS * diagonal.max()
     return cholesky(grown)
 
 

@@ -7,14 +7,14 @@ from jaxtyping import Float
 
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
-from streamgp.inference import memory, noise
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
+from streamgp.inference.sites import Site
 from streamgp.inference.state import State
 from streamgp.model.initial_scales import spread_of
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification, no_observations
-from streamgp.parameters import free_size, replaced
+from streamgp.parameters import free_size, replaced, unwrap
 
 _MANY = 8  # so many distinct points are never at one place
 
@@ -61,15 +61,33 @@ def restarted(
 
 def add_channel(specification: Specification, state: State) -> State:
     """The state with a channel for the last name of the specification, which has no memory yet."""
-    remembered = state.memory
-    if state.noise_is_exact:  # so far known exactly, beside the site
-        own = noise.expanded(state.plain, state.site, state.count, state.energy)
-        remembered += memory.joined(memory.blank(state.model.kernels), own)
     name, likelihood = list(specification.channels.items())[-1]
     channel = specification.channel(name, no_observations(likelihood))
     model = replaced(state.model, channels=(*state.model.channels, channel))
     more = free_size(channel)
-    widened = Memory(
-        np.pad(remembered.gradient, (0, more)), np.pad(remembered.precision, (0, more))
+    remembered = Memory(
+        np.pad(state.memory.gradient, (0, more)), np.pad(state.memory.precision, (0, more))
     )
-    return state.replace(model=model, memory=widened)
+    merged = state.merged
+    if merged is not None:
+        merged = _widened(merged, state.plain.basis_spreads().shape, unwrap(model).basis_spreads())
+    return state.replace(
+        model=model,
+        past=state.past.with_channel(likelihood.latents, model.basis_size),
+        memory=remembered,
+        heard=np.append(state.heard, 0.0),
+        merged=merged,
+    )
+
+
+def _widened(site: Site, old: tuple[int, int], new: np.ndarray) -> Site:
+    """The site with room for the mean weights of a further channel, of which it says nothing."""
+    *linear, last = site.linear
+    *precision, square = site.precision
+    begin = len(last) - old[0] * old[1]
+    weights = np.arange(new.size).reshape(new.shape)[: old[0], : old[1]]
+    places = np.concatenate([np.arange(begin), begin + weights.ravel()])
+    wider = np.zeros(begin + new.size)
+    wide = np.zeros((len(wider), len(wider)))
+    wider[places], wide[np.ix_(places, places)] = last, square
+    return Site((*linear, wider), (*precision, wide))

@@ -13,7 +13,8 @@ from streamgp.inducing import Fixed, as_given, as_strategy
 from streamgp.inducing.placement import Placer
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
-from streamgp.inference.sites import Site, empty
+from streamgp.inference.past import Past, empty
+from streamgp.inference.sites import Site
 from streamgp.inference.state import State
 from streamgp.model.specification import Specification
 from streamgp.online.batch_update import Updater
@@ -55,6 +56,7 @@ def pack(
         "seed": setup.seed,
         "scale": setup.scale,
         "plain": setup.plain,
+        "mean": setup.mean,
         "learner": updater.learner,
         "inducing": as_given(updater.placer.strategy),
         "forgetting": updater.forgetting,
@@ -94,7 +96,7 @@ def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
     gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}}
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
-    asked = ("channels", "latents", "mixing", "seed", "scale", "plain")
+    asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean")
     specification = Specification(**{name: parts[name] for name in asked})
     learner = parts["learner"]
     placer = Placer(as_strategy(parts["inducing"]), learner)
@@ -153,11 +155,17 @@ def _check_state(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
     prototype = specification.prototype(input_names(axes))
     _require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
     _require(len(sizes) == sum(model.draws), "inducing points of every latent function")
-    blank = empty(sizes, factorised=updater.learner.factorised)
+    factorised = updater.learner.factorised
+    blank = empty(model.outputs, sizes, model.basis_size, factorised=factorised)
     theta = free_size(model)
-    found = [a.shape for a in (*state.site.linear, *state.site.precision)]
-    wanted = [a.shape for a in (*blank.linear, *blank.precision)]
-    _require(found == wanted, "a site of that size")
+    found = [a.shape for a in state.past.arrays()]
+    _require(found == [a.shape for a in blank.arrays()], "a past of that size")
+    _require(state.heard.shape == (len(model.channels),), "counts of every channel")
+    if state.merged is not None:
+        lengths = [*sizes, model.basis_size * len(model.outputs.channel)]
+        lengths = lengths if factorised else [sum(lengths)]
+        found = [a.shape for a in (*state.merged.linear, *state.merged.precision)]
+        _require(found == [(n,) for n in lengths] + [(n, n) for n in lengths], "a merged site")
     remembered = state.memory.gradient.shape, state.memory.precision.shape
     _require(remembered == ((theta,), (theta, theta)), "a memory of that size")
     _require(_is_double(state) and state.is_finite(), "finite numbers in the state")
@@ -165,10 +173,9 @@ def _check_state(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
 
 def _is_double(state: State) -> bool:
     """Whether every number is finite and of double precision."""
-    parts = (state.model, state.points, state.site, state.memory)
+    parts = (state.model, state.points, state.past, state.memory, state.heard, state.merged)
     arrays = [array for array in _arrays(parts) if array.dtype.kind == "f"]
-    fine = all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays)
-    return fine and all(type(number) is float for number in (state.count, state.energy))
+    return all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays)
 
 
 def _arrays(tree: Any) -> Iterator[np.ndarray]:
@@ -178,7 +185,7 @@ def _arrays(tree: Any) -> Iterator[np.ndarray]:
     elif isinstance(tree, tuple):
         for part in tree:
             yield from _arrays(part)
-    elif isinstance(tree, Node | Module | Site | Memory):
+    elif isinstance(tree, Node | Module | Site | Past | Memory):
         for field in dataclasses.fields(tree):  # type: ignore[arg-type]
             yield from _arrays(getattr(tree, field.name))
 

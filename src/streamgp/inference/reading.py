@@ -1,0 +1,265 @@
+"""Reading: what the past says under some weights, noises and levels.
+
+With ℓ_jq the loading of latent parameter j on latent function q, τ_j the prior spread of its mean
+weights and s the strength that its noise gives a row, the sums A of a channel (`past`) are read as
+
+    Λ_qr = Σ s ℓ_jq ℓ_kr A_jk,qr,   Λ_q(j) = Σ s ℓ_kq τ_j A_jk,qh,   λ_q = Σ s ℓ_jq a_j,q,
+
+a site on v, and beside it −½ Σ s ℓ_jq ℓ_kq slack_jk,q + ½ count·log s − ½ s·energy. That is what
+past rows would say were they still there: exactly so for normal noise, by the local quadratic of
+each log-density for the others.
+"""
+
+import dataclasses
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.inference.past import Past
+from streamgp.inference.sites import Blocks, Site
+from streamgp.model.multitask import MultiTaskGP, Outputs
+
+
+class ByReading(NamedTuple):
+    """Derivatives by the loadings, and by the logarithm of each channel's strength."""
+
+    loadings: Float[np.ndarray, "O Q"]
+    log_strength: Float[np.ndarray, " D"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Reading:
+    """Weights, noises and spreads under which the past is read.
+
+    Attributes:
+        outputs: The latent parameters of all channels and their pairs.
+        loadings: ℓ of each latent parameter.
+        spreads: τ of each latent parameter.
+        strength: s of each channel.
+    """
+
+    outputs: Outputs
+    loadings: Float[np.ndarray, "O Q"]
+    spreads: Float[np.ndarray, "O B"]
+    strength: Float[np.ndarray, " D"]
+
+    @classmethod
+    def of(cls, model: MultiTaskGP) -> "Reading":
+        """The reading of a plain model."""
+        loadings = np.concatenate([channel.loadings for channel in model.channels])
+        strength = np.array([channel.likelihood.strength for channel in model.channels])
+        return cls(model.outputs, loadings, model.basis_spreads(), strength)
+
+    # -- the site --------------------------------------------------------------------------------
+
+    def site(self, past: Past) -> Site:
+        """λ and Λ on v: latent functions and, last, the weights of the mean functions."""
+        linear = self._linear(past)
+        blocks = [self._block(past, q, r) for q, r in past.parts]
+        if past.is_factorised:
+            return Site(tuple(linear), tuple(blocks))
+        ends = np.cumsum([0, *map(len, linear)])
+        whole = np.empty((ends[-1], ends[-1]))
+        for (q, r), block in zip(past.parts, blocks, strict=True):
+            whole[ends[q] : ends[q + 1], ends[r] : ends[r + 1]] = block
+            whole[ends[r] : ends[r + 1], ends[q] : ends[q + 1]] = block.T
+        return Site((np.concatenate(linear),), (whole,))
+
+    def _linear(self, past: Past) -> list[Float[np.ndarray, " _"]]:
+        strength = self.strength[self.outputs.channel]
+        latent = [
+            (strength * own) @ a for own, a in zip(self.loadings.T, past.linear[:-1], strict=True)
+        ]
+        return [*latent, np.ravel(strength[:, None] * self.spreads * past.linear[-1])]
+
+    def _block(self, past: Past, q: int, r: int) -> Float[np.ndarray, "_ _"]:
+        """Λ between two parts of v."""
+        sums, mean = past.precision[past.parts.index((q, r))], len(past.linear) - 1
+        if r < mean:
+            return _weighted(self._pair_weights(q, r), sums)
+        if q < mean:
+            count, width, basis = sums.shape
+            columns = self._toward(q) @ sums.reshape(count, width * basis)
+            columns = columns.reshape(len(self.loadings), width, basis) * self.spreads[:, None, :]
+            return columns.transpose(1, 0, 2).reshape(width, self.spreads.size)
+        return self._mean_block(sums)
+
+    def _pair_weights(self, q: int, r: int) -> Float[np.ndarray, " C"]:
+        """s ℓ_jq ℓ_kr of each pair, in both orders where j and k differ."""
+        left, right, apart = self.outputs.left, self.outputs.right, self.outputs.apart
+        of_q, of_r = self.loadings[:, q], self.loadings[:, r]
+        both = of_q[left] * of_r[right] + apart * of_q[right] * of_r[left]
+        return self._pair_strength * both
+
+    @property
+    def _pair_strength(self) -> Float[np.ndarray, " C"]:
+        return self.strength[self.outputs.pair_channel]
+
+    def _toward(self, q: int) -> Float[np.ndarray, "O C"]:
+        """s ℓ_kq of each pair (j, k), in the row of j, and in that of k where they differ."""
+        outputs, strength, numbers = self.outputs, self._pair_strength, np.arange(len(self._pairs))
+        found = np.zeros((len(self.loadings), len(numbers)))
+        found[outputs.right, numbers] = strength * self.loadings[outputs.left, q]
+        apart = outputs.apart
+        found[outputs.left[apart], numbers[apart]] = (
+            strength[apart] * self.loadings[outputs.right[apart], q]
+        )
+        return found
+
+    @property
+    def _pairs(self) -> np.ndarray:
+        return self.outputs.left
+
+    def _mean_block(self, sums: Float[np.ndarray, "C B B"]) -> Float[np.ndarray, "K K"]:
+        """Λ of the mean functions' weights: s τ_j τ_k A_jk,hh."""
+        left, right = self.outputs.left, self.outputs.right
+        count, basis = self.spreads.shape
+        whole = np.zeros((count, count, basis, basis))
+        scaled = sums * self._pair_strength[:, None, None]
+        scaled = scaled * self.spreads[left][:, :, None] * self.spreads[right][:, None, :]
+        whole[left, right] = scaled
+        whole[right, left] = np.swapaxes(scaled, 1, 2)
+        return whole.transpose(0, 2, 1, 3).reshape(count * basis, count * basis)
+
+    # -- beside the site -------------------------------------------------------------------------
+
+    def beside(self, past: Past) -> float:
+        """What the past says of weights and noises that is not a function of v."""
+        own = past.count * np.log(self.strength) - self.strength * past.energy
+        return 0.5 * float(np.sum(own) - np.sum(self._open(past)))
+
+    def _open(self, past: Past) -> Float[np.ndarray, " C"]:
+        latents = range(self.loadings.shape[1])
+        weights = np.stack([self._pair_weights(q, q) for q in latents], axis=1)
+        return np.sum(weights * past.slack, axis=1)
+
+    # -- derivatives -----------------------------------------------------------------------------
+
+    def adjoint(
+        self, past: Past, by_linear: tuple[Float[np.ndarray, " _"], ...], by_precision: Blocks
+    ) -> ByReading:
+        """Derivatives of the bound, `beside` included, from those by λ and Λ."""
+        parts = _Parts.of(past, self, by_linear, by_precision)
+        outputs, strength = self.outputs, self._pair_strength
+        left, right, apart = outputs.left, outputs.right, outputs.apart
+        # Of Σ s ℓ_jq ℓ_kr G_qr, where G holds the inner products of A with Λ̄.
+        inner = self._inner(past, parts)
+        of_left = strength[:, None] * np.einsum("cqr,cr->cq", inner, self.loadings[right])
+        of_right = strength[:, None] * np.einsum("cqr,cr->cq", inner, self.loadings[left])
+        twice = np.where(apart, 2.0, 1.0)
+        said = twice * np.sum(of_left * self.loadings[left], axis=1)
+        of_left, of_right = 2 * of_left, 2 * of_right
+        if not past.is_factorised:
+            toward_right, toward_left = self._mean_inner(past, parts)
+            of_left += 2 * toward_right
+            of_right += 2 * toward_left
+            said += 2 * np.sum(toward_right * self.loadings[left], axis=1)
+            said += 2 * apart * np.sum(toward_left * self.loadings[right], axis=1)
+        said += twice * self._of_means(past, parts)
+        by_loadings = np.zeros_like(self.loadings)
+        np.add.at(by_loadings, left, of_left)
+        np.add.at(by_loadings, right[apart], of_right[apart])
+        return self._with_linear(past, parts, by_loadings, said)
+
+    def _inner(self, past: Past, parts: "_Parts") -> Float[np.ndarray, "C Q Q"]:
+        """⟨A_qr, Λ̄_qr⟩ of each pair, with what the open variance says on the diagonal."""
+        latents = self.loadings.shape[1]
+        found = np.zeros((len(self._pairs), latents, latents))
+        for (q, r), a in zip(past.parts, past.precision, strict=True):
+            if r < latents:
+                found[:, q, r] = a.reshape(len(a), -1) @ np.ravel(parts.precision(q, r))
+                found[:, r, q] = found[:, q, r]
+        diagonal = np.arange(latents)
+        found[:, diagonal, diagonal] -= 0.5 * past.slack
+        return found
+
+    def _mean_inner(
+        self, past: Past, parts: "_Parts"
+    ) -> tuple[Float[np.ndarray, "C Q"], Float[np.ndarray, "C Q"]]:
+        """s τ ⟨A_qh, Λ̄_q(k)⟩ of each pair (j, k), with k its second and its first."""
+        latents, count = self.loadings.shape[1], len(self._pairs)
+        toward_right, toward_left = np.zeros((2, count, latents))
+        numbers = np.arange(count)
+        for (q, r), a in zip(past.parts, past.precision, strict=True):
+            if q < latents == r:
+                width, outputs = a.shape[1] * a.shape[2], len(self.spreads)
+                by = parts.precision(q, r).reshape(a.shape[1], outputs, a.shape[2]) * self.spreads
+                crossed = a.reshape(count, width) @ by.transpose(1, 0, 2).reshape(outputs, width).T
+                toward_right[:, q] = crossed[numbers, self.outputs.right]
+                toward_left[:, q] = crossed[numbers, self.outputs.left]
+        strength = self._pair_strength[:, None]
+        return strength * toward_right, strength * toward_left
+
+    def _of_means(self, past: Past, parts: "_Parts") -> Float[np.ndarray, " C"]:
+        """⟨Λ, Λ̄⟩ among the weights of mean functions."""
+        latents, (count, basis) = self.loadings.shape[1], self.spreads.shape
+        left, right = self.outputs.left, self.outputs.right
+        by = parts.precision(latents, latents).reshape(count, basis, count, basis)
+        own = by.transpose(0, 2, 1, 3)[left, right]
+        own = own * self.spreads[left][:, :, None] * self.spreads[right][:, None, :]
+        return self._pair_strength * np.sum(own * past.precision[-1], axis=(1, 2))
+
+    def _with_linear(
+        self,
+        past: Past,
+        parts: "_Parts",
+        by_loadings: Float[np.ndarray, "O Q"],
+        said: Float[np.ndarray, " C"],
+    ) -> ByReading:
+        """With what comes through λ, and through what is beside the site."""
+        channel, strength = self.outputs.channel, self.strength[self.outputs.channel]
+        seen = np.stack([a @ parts.linear[q] for q, a in enumerate(past.linear[:-1])], axis=1)
+        by_loadings = by_loadings + strength[:, None] * seen
+        told = strength * np.sum(seen * self.loadings, axis=1)
+        of_means = parts.linear[-1].reshape(self.spreads.shape)
+        told += strength * np.sum(self.spreads * past.linear[-1] * of_means, axis=1)
+        by_strength = 0.5 * (past.count - self.strength * past.energy)
+        np.add.at(by_strength, channel, told)
+        np.add.at(by_strength, self.outputs.pair_channel, said)
+        return ByReading(by_loadings, by_strength)
+
+
+class _Parts(NamedTuple):
+    """Derivatives by λ and Λ, part by part, whether the site is joint or factorised."""
+
+    linear: list[Float[np.ndarray, " _"]]
+    blocks: Blocks
+    ends: list[int]
+
+    @classmethod
+    def of(
+        cls,
+        past: Past,
+        reading: Reading,
+        by_linear: tuple[Float[np.ndarray, " _"], ...],
+        by_precision: Blocks,
+    ) -> "_Parts":
+        sizes = [*past.sizes[:-1], reading.spreads.size]
+        ends = [0, *itertools.accumulate(sizes)]
+        linear = list(by_linear) if past.is_factorised else np.split(by_linear[0], ends[1:-1])
+        return cls(linear, by_precision, ends)
+
+    def precision(self, q: int, r: int) -> Float[np.ndarray, "_ _"]:
+        if len(self.blocks) > 1:
+            return self.blocks[q]
+        return self.blocks[0][self.ends[q] : self.ends[q + 1], self.ends[r] : self.ends[r + 1]]
+
+
+def _weighted(
+    weights: Float[np.ndarray, " C"], matrices: Float[np.ndarray, "C _ _"]
+) -> Float[np.ndarray, "_ _"]:
+    """Σ_c weights_c · matrices_c."""
+    return (weights @ matrices.reshape(len(weights), -1)).reshape(matrices.shape[1:])
+
+
+def by_channels(model: MultiTaskGP, by: ByReading) -> list[dict[str, Any]]:
+    """Derivatives by the parameters of each channel of a plain model."""
+    found = []
+    for d, channel in enumerate(model.channels):
+        first = model.outputs.first[d]
+        loadings = by.loadings[first : first + channel.likelihood.latents]
+        noise = channel.likelihood.strength_gradient(float(by.log_strength[d]))
+        found.append({"likelihood": noise, **channel.by_loadings(loadings)})
+    return found
