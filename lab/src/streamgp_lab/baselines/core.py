@@ -1,5 +1,6 @@
 """What the baselines share: initial models, predictions, and samples that come one at a time."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,7 +12,7 @@ from streamgp.inference.learner import Learner
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
-from streamgp.parameters import unwrap
+from streamgp.parameters import fixed, replaced, unwrap
 from streamgp.prediction.prediction import Prediction
 from streamgp_lab.problem import Data, matrix
 
@@ -26,6 +27,13 @@ def start_model(specification: Specification, data: Data) -> MultiTaskGP:
     values = {name: np.asarray(y, float) for name, (_, y) in data.items()}
     state = lifecycle.begin(specification, Learner(None), inputs, values)
     return lifecycle.introduce(specification, state, values).model
+
+
+def literal_model(specification: Specification, data: Data) -> MultiTaskGP:
+    """The same for published methods: levels and scales stay where these data put them."""
+    model = start_model(dataclasses.replace(specification, mean=None), data)
+    channels = [replaced(c, scale=fixed(c.scale.value)) for c in model.channels]
+    return replaced(model, channels=tuple(channels))
 
 
 def position(specification: Specification, channel: str | None) -> int:

@@ -1,5 +1,6 @@
 """Exact GPs of Gaussian channels, with all data in one dense matrix."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from streamgp.inference.bound_gradient import by_kernels
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.numerics.linalg import cholesky, inverse_of, solve_lower
-from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
+from streamgp.parameters import free_gradient, free_size, free_vector, unwrap, with_free
 from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.core import (
     SampleScores,
@@ -24,16 +25,28 @@ from streamgp_lab.baselines.core import (
 from streamgp_lab.baselines.gradients import log_prior
 from streamgp_lab.problem import Data, rows
 
+_FAILED = 1e20  # replaces an evidence that is not finite
+
 
 class Exact:
     """An exact multi-task GP with Gaussian channels and maximum-likelihood hyperparameters.
 
+    The weights of mean functions are integrated out, so the levels of channels are learned.
+
     Args:
-        specification: Channels, latent functions and seed.
+        specification: Channels, latent functions, mean functions and seed.
         start: Hyperparameters to begin from, such as those of a sparse model.
-        evaluations: The number of evaluations of the evidence and its gradient. With zero the
-            hyperparameters stay as they are.
+        evaluations: The number of evaluations of the evidence and its gradient, from each start.
+            With zero the hyperparameters stay as they are.
+        starts: The number of random mixing weights to begin from with the first batch. The
+            hyperparameters with the largest evidence are kept. Without random weights, or with a
+            given start, there is only one.
+
+    Attributes:
+        model: The hyperparameters after the last update.
     """
+
+    model: MultiTaskGP
 
     def __init__(
         self,
@@ -41,33 +54,51 @@ class Exact:
         *,
         start: MultiTaskGP | None = None,
         evaluations: int = 40,
+        starts: int = 3,
     ):
         if not all(c.conjugate for c in specification.channels.values()):
             got = ", ".join(type(c).__name__ for c in specification.channels.values())
             raise ConfigurationError(problem("Gaussian channels", got, "Use a variational model."))
         self._specification = specification
         self._evaluations = evaluations
-        self._start = start
+        self._start, self._starts = start, starts
         self._batches: list[Data] = []
 
     def update(self, data: Data) -> None:
         """Add the batch to all earlier data, and learn from all of them again."""
-        if not self._batches:
-            self.model = self._start or start_model(self._specification, data)
+        models = [self.model] if self._batches else self._first_models(data)
         self._batches.append(data)
         known = self._rows()
+        if self._evaluations:
+            trained = [self._trained(known, model) for model in models]
+            models = [min(trained, key=lambda each: each[0])[1]]
+        self.model = models[0]
+        self._solved = _solved(known, unwrap(self.model))
+
+    def _first_models(self, data: Data) -> list[MultiTaskGP]:
+        """The models to begin from, which differ in their mixing weights."""
+        if self._start is not None:
+            return [self._start]
+        own = self._specification
+        first = start_model(own, data)
+        if not self._evaluations or not any(free_size(c.weights) for c in first.channels):
+            return [first]
+        seeds = range(own.seed + 1, own.seed + self._starts)
+        others = [start_model(dataclasses.replace(own, seed=seed), data) for seed in seeds]
+        return [first, *others]
+
+    def _trained(self, known: Rows, model: MultiTaskGP) -> tuple[float, MultiTaskGP]:
+        """Minus the evidence, and the model, with more likely hyperparameters."""
 
         def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = evidence(known, with_free(self.model, vector))
+            value, gradient = evidence(known, with_free(model, vector))
+            if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                return _FAILED, np.zeros_like(gradient)
             return -value, -gradient
 
-        if self._evaluations:
-            found = minimize(
-                loss, free_vector(self.model), jac=True, method="L-BFGS-B",
-                options={"maxfun": self._evaluations},
-            )  # fmt: skip
-            self.model = with_free(self.model, found.x)
-        self._solved = _solved(known, unwrap(self.model))
+        options = {"maxfun": self._evaluations}
+        found = minimize(loss, free_vector(model), jac=True, method="L-BFGS-B", options=options)
+        return float(found.fun), with_free(model, found.x)
 
     def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
         """Learn samples one at a time, without changing the hyperparameters.
@@ -101,6 +132,7 @@ class _Solved(NamedTuple):
     """The covariance of all observations, factorised, and what it is made of."""
 
     weights: Float[np.ndarray, "N Q"]
+    basis: Float[np.ndarray, "N K"]  # of the mean functions
     grams: list[Float[np.ndarray, "N N"]]  # of each latent function
     precision: Float[np.ndarray, " N"]  # of the noise
     chol: Float[np.ndarray, "N N"]  # L with LLᵀ = Cov[y]
@@ -108,14 +140,29 @@ class _Solved(NamedTuple):
 
 
 def _solved(known: Rows, model: MultiTaskGP) -> _Solved:
-    """Cov[y_n, y_r] = Σ_q w_q(n) w_q(r) k_q(x_n, x_r), and the noise on the diagonal."""
+    """Cov[y_n, y_r] = Σ_q w_q(n) w_q(r) k_q(x_n, x_r) + H_n·H_r, and the noise on the diagonal."""
     residual, precision = _noisy(known, model)
     x, weights = known.x - model.origin, _weights(model, known.channel)
     grams = [kernel.matrix(x, x) for kernel in model.latent_kernels]
-    total = _mixed(weights, grams, weights)
+    basis = _basis(model, known.x, known.channel)
+    total = _mixed(weights, grams, weights) + basis @ basis.T
     total.flat[:: len(x) + 1] += 1 / precision
     chol = cholesky(total)
-    return _Solved(weights, grams, precision, chol, solve_lower(chol, residual))
+    return _Solved(weights, basis, grams, precision, chol, solve_lower(chol, residual))
+
+
+def _basis(
+    model: MultiTaskGP, x: Float[np.ndarray, "N P"], channel: Int[np.ndarray, " N"]
+) -> Float[np.ndarray, "N K"]:
+    """H: the mean functions of each row's channel, times the prior spreads of their weights.
+
+    Every channel has columns of its own, which are zero in the rows of other channels.
+    """
+    columns = [
+        np.where((channel == index)[:, None], own.mean(x) * own.spread, 0.0)
+        for index, own in enumerate(model.channels)
+    ]
+    return np.concatenate(columns, axis=1)
 
 
 def _weights(model: MultiTaskGP, channel: Int[np.ndarray, " N"]) -> Float[np.ndarray, "N Q"]:
@@ -182,15 +229,15 @@ def _by_channels(
     by_weights: Float[np.ndarray, "N Q"],
     by_precision: Float[np.ndarray, " N"],
 ) -> list[dict[str, Any]]:
-    """Derivatives by weights and noise of each channel, from those of its rows."""
+    """Derivatives by weights, scale and noise of each channel, from those of its rows."""
     found: list[dict[str, Any]] = [{} for _ in model.channels]
     for index in map(int, np.unique(known.channel)):
         own, (likelihood, y, offset) = known.channel == index, _observed(known, model, index)
         by_noise = likelihood.site_gradient(
             y, offset, np.zeros((len(y), 1)), by_precision[own][:, None, None]
         )
-        scale = model.channels[index].scale[:, None]
-        found[index] = {"weights": scale * by_weights[own].sum(axis=0), "likelihood": by_noise}
+        by_loadings = by_weights[own].sum(axis=0, keepdims=True)
+        found[index] = model.channels[index].by_loadings(by_loadings) | {"likelihood": by_noise}
     return found
 
 
@@ -200,9 +247,12 @@ def _predict(
     channel = model.channels[index]
     before, at = known.x - model.origin, x - model.origin
     grams = [kernel.matrix(before, at) for kernel in model.latent_kernels]
-    cross = _mixed(solved.weights, grams, np.broadcast_to(channel.loadings, (len(x), len(grams))))
+    loadings = np.repeat(channel.loadings, len(x), axis=0)
+    basis = _basis(model, x, np.full(len(x), index))
+    cross = _mixed(solved.weights, grams, loadings) + solved.basis @ basis.T
     gain = solve_lower(solved.chol, cross)
     prior = np.stack([kernel.diagonal(at) for kernel in model.latent_kernels])  # Q R
-    variance = channel.loadings[0] ** 2 @ prior - np.einsum("nr,nr->r", gain, gain)
+    variance = channel.loadings[0] ** 2 @ prior + np.sum(basis**2, axis=1)
+    variance -= np.einsum("nr,nr->r", gain, gain)
     mean = channel.offset[0] + gain.T @ solved.half
     return mean[:, None], np.maximum(variance, 0.0)[:, None, None]

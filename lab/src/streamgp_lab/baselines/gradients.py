@@ -31,6 +31,6 @@ def by_channels(
     found: list[dict[str, Any]] = [{"likelihood": {}} for _ in model.channels]
     for group, loadings in zip(batch.groups, by_loadings, strict=True):
         own = found[group.channel]
-        own["weights"] = model.channels[group.channel].scale[:, None] * loadings
+        own.update(model.channels[group.channel].by_loadings(loadings))
         own["likelihood"] = dict(by_rows.by_likelihood[group.channel])
     return found

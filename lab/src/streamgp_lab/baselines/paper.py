@@ -8,7 +8,8 @@ all inputs so far. With the next batch it maximises (Eq. 10, Eq. 19)
 where q̃ is what the old q and the old hyperparameters predict at the new points. L-BFGS alternates
 between means and Cholesky factors on one hand, hyperparameters and mixing weights on the other. q
 and the weights start at random every time, and the result of a stopped optimiser is used as it is.
-In the paper the parameters of likelihoods are given: pass fixed ones for that.
+Channels have no mean functions, and their levels and scales are those of the first batch. In the
+paper the parameters of likelihoods are given: pass fixed ones for that.
 """
 
 import dataclasses
@@ -33,10 +34,10 @@ from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.core import (
     SampleScores,
     learned,
+    literal_model,
     one_by_one,
     position,
     prediction,
-    start_model,
 )
 from streamgp_lab.baselines.gradients import by_channels
 from streamgp_lab.problem import Data, rows
@@ -113,7 +114,7 @@ class Paper:
         new = rows(self._specification.names, data)
         self._low = np.minimum(self._low, new.x.min(axis=0))
         self._high = np.maximum(self._high, new.x.max(axis=0))
-        model = self._kept.model if self._kept else start_model(self._specification, data)
+        model = self._kept.model if self._kept else literal_model(self._specification, data)
         points = (self._grid(),) * sum(model.draws)
         task = Task.of(model.batch(new), points, self._kept)
         q, model = self._random(points), self._shaken(model)
@@ -201,6 +202,11 @@ class Here:
         mixed = Mixed.of(model, batch, factorised=True)
         return cls(wrapped, model, prior, cross, projection, mixed, mixed.features(projection))
 
+    @property
+    def designs(self) -> tuple[Float[np.ndarray, "R M"], ...]:
+        """The design of each latent function. The block of the mean functions is empty."""
+        return self.features.design[:-1]
+
 
 class Reference(NamedTuple):
     """A normal that q is compared with, by its mean and the factor of its covariance.
@@ -257,14 +263,15 @@ class Task(NamedTuple):
         """L_C and its gradient by the free hyperparameters. Of the KL terms only p_new has them."""
         value, white, by_white, by_rows = self._expected(q, here)
         by_design = []
-        for i, design in enumerate(here.features.design):
+        for i, design in enumerate(here.designs):
             for reference in self._references(here, i):
                 value += reference.sign * _divergence(q.mean[i], q.half[i], reference)[0]
             spread = times(self.batch, by_rows.by_covariance, design @ white.half[i])
             by_mean = np.outer(by_rows.by_mean, white.mean[i])
             by_design.append(by_mean + 2 * spread @ white.half[i].T)
+        of_means = here.features.design[-1]
         by_projection, by_loadings = here.mixed.adjoint(
-            here.projection, tuple(by_design), by_rows.by_covariance
+            here.projection, (*by_design, of_means), by_rows.by_covariance
         )
         by_latents = kernel_gradient(
             here.prior, self.batch.x, here.cross, here.projection, by_projection,
@@ -289,7 +296,7 @@ class Task(NamedTuple):
             here.model, batch, at_rows.mean, at_rows.covariance, parameters=parameters
         )
         by_white = Moments(np.empty(q.mean.shape), np.empty(q.half.shape))
-        for i, design in enumerate(here.features.design):
+        for i, design in enumerate(here.designs):
             by_white.mean[i] = design.T @ by_rows.by_mean
             spread = times(batch, by_rows.by_covariance, design @ white.half[i])
             by_white.half[i] = 2 * design.T @ spread
@@ -327,7 +334,7 @@ class _Marginals(NamedTuple):
 def _marginals(here: Here, batch: Batch, white: Moments) -> _Marginals:
     """q(f) of each row."""
     mean, covariance = here.features.offset, here.features.slack
-    for design, own, half in zip(here.features.design, white.mean, white.half, strict=True):
+    for design, own, half in zip(here.designs, white.mean, white.half, strict=True):
         spread = design @ half
         mean = mean + design @ own
         covariance = add(covariance, inner(batch, spread, spread))

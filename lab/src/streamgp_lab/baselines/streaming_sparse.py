@@ -22,16 +22,14 @@ from streamgp.inference.bound_gradient import (
     ByBlock,
     adjoint,
     by_kernels,
-    carried_adjoint,
     gram_adjoints,
     summed,
 )
-from streamgp.inference.carry import through
 from streamgp.inference.e_step import Fit, Setting, e_step, first_sites
 from streamgp.inference.learner import Learner
 from streamgp.inference.m_step import maximise
 from streamgp.inference.prior import Prior
-from streamgp.inference.sites import RowSites
+from streamgp.inference.sites import RowSites, through
 from streamgp.inference.state import State
 from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
@@ -44,10 +42,10 @@ from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.core import (
     SampleScores,
     learned,
+    literal_model,
     one_by_one,
     position,
     prediction,
-    start_model,
 )
 from streamgp_lab.baselines.gradients import by_channels, log_prior
 from streamgp_lab.problem import Data, rows
@@ -106,7 +104,7 @@ class StreamingSparse:
             held = _fitted(trial, held).rows
             trial = task.moved(trial, held, self._evaluations)
         site = _fitted(trial, held).site
-        self._kept = _LEARNER.init(trial.wrapped, trial.prior.points).replace(site=site)
+        self._kept = _LEARNER.init(trial.wrapped, trial.prior.points).replace(merged=site)
 
     def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
         """Learn samples one at a time in closed form; hyperparameters and points do not change."""
@@ -118,7 +116,7 @@ class StreamingSparse:
 
     def _nothing(self, data: Data, width: int) -> State:
         """A past without data and without inducing points."""
-        model = start_model(self._specification, data)
+        model = literal_model(self._specification, data)
         return _LEARNER.init(model, (np.zeros((0, width)),))
 
     def _placed(
@@ -257,8 +255,9 @@ class Task(NamedTuple):
     ) -> tuple[Float[np.ndarray, "M A"], Float[np.ndarray, "A A"]]:
         """Derivatives by K(b, a) and K(a, a)."""
         prior, site = trial.prior, self.kept.site
-        by_transfer = carried_adjoint(site, (trial.transfer,), [block], prior.sizes)[0]
-        by_transfer += site.precision[0] @ trial.transfer  # through what is lost
+        seen = site.precision[0] @ trial.transfer
+        by_transfer = 2 * seen @ block.precision + np.outer(site.linear[0], block.linear)
+        by_transfer += seen  # through what is lost
         by_past = solve_lower(prior.chols[0], self._unwhitened(by_transfer).T, transpose=True)
         by_old = -0.5 * self._unwhitened(self._unwhitened(site.precision[0]).T)
         by_old.flat[:: len(by_old) + 1] *= 1 + NUGGET

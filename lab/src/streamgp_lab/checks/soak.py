@@ -141,9 +141,10 @@ def _check(model: sgp.ContinualGP) -> None:
     parts = {
         "hyperparameters": [free_vector(state.model)],
         "inducing points": state.points,
+        "past": state.past.arrays(),
         "site": [*state.site.linear, *state.site.precision],
         "memory": [state.memory.gradient, state.memory.precision],
-        "counts": [np.array([state.count, state.energy])],
+        "counts": [state.heard],
     }
     for name, arrays in parts.items():
         assert all(np.isfinite(array).all() for array in arrays), f"{name}: not finite"

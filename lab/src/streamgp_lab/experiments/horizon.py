@@ -4,6 +4,8 @@ A hundred labels, sign(sinc(6 − x) + noise), arrive one at a time. The likelih
 kernel is Matérn-3/2.
 """
 
+from typing import Any
+
 import numpy as np
 
 import streamgp as sgp
@@ -37,12 +39,13 @@ def model(seed: int) -> sgp.ContinualGP:
     return sgp.ContinualGP(likelihood, latents=[sgp.Matern32()], seed=seed)
 
 
-def trained(seed: int) -> sgp.ContinualGP:
+def trained(seed: int, **settings: Any) -> sgp.ContinualGP:
     return sgp.ContinualGP(
         sgp.Bernoulli(link="probit"),
         latents=[sgp.Matern32()],
         learning=sgp.VEM(rounds=15, evaluations=60),
         seed=seed,
+        **settings,
     )
 
 
@@ -51,8 +54,8 @@ def specification(seed: int) -> Specification:
 
 
 def steady(problem: Problem, seed: int) -> methods.InfiniteHorizon:
-    """Its hyperparameters are those of the offline model."""
-    offline = trained(seed)
+    """Its hyperparameters are those of the offline model, without a learned level."""
+    offline = trained(seed, mean=None)
     offline.update(problem.everything())
     return methods.steady(offline)
 

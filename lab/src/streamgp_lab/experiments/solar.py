@@ -5,6 +5,7 @@ mean. The first 319 months are one batch. Then 1,000 months arrive one by one.
 """
 
 import re
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -59,8 +60,8 @@ def trained(seed: int) -> sgp.ContinualGP:
     return model(seed, sgp.VEM(evaluations=200))
 
 
-def specification(seed: int) -> Specification:
-    return Specification({"y": sgp.Gaussian()}, [sgp.Matern32()], seed=seed)
+def specification(seed: int, **settings: Any) -> Specification:
+    return Specification({"y": sgp.Gaussian()}, [sgp.Matern32()], seed=seed, **settings)
 
 
 def told_the_noise(seed: int) -> Specification:
@@ -70,8 +71,8 @@ def told_the_noise(seed: int) -> Specification:
 
 
 def steady(problem: Problem, seed: int) -> methods.InfiniteHorizon:
-    """Its hyperparameters are those of an exact GP of the first batch."""
-    warm = methods.Exact(specification(seed))
+    """Its hyperparameters are those of an exact GP of the first batch, without a learned level."""
+    warm = methods.Exact(specification(seed, mean=None))
     warm.update(problem.train[0])
     return methods.steady(warm)
 
