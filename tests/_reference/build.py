@@ -7,7 +7,7 @@ from streamgp.kernels import RBF
 from streamgp.likelihoods import Gaussian
 from streamgp.model.means import NONE
 from streamgp.model.multitask import Channel, MultiTaskGP
-from streamgp.parameters import Positive, Real, fixed
+from streamgp.parameters import Positive, Real, fixed, free_size
 
 
 def channel(likelihood, weights, offset=0.0, scale=1.0, trainable=False, mean=NONE, spread=5.0):
@@ -67,6 +67,19 @@ def rows(*parts):
     wide = max(part.shape[1] for part in y)
     padded = [np.pad(p, [(0, 0), (0, wide - p.shape[1])], constant_values=np.nan) for p in y]
     return Rows(np.concatenate(x), np.concatenate(padded), np.concatenate(channels))
+
+
+def in_memory(model):
+    """Which free parameters are remembered: those that the past cannot be read under.
+
+    They are the kernels' and the likelihoods', but for a noise that scales the sites.
+    """
+    parts = [np.ones(free_size(model.kernels), bool)]
+    for own in model.channels:
+        noise = free_size(own.likelihood)
+        parts.append(np.full(noise, not own.likelihood.scales_sites))
+        parts.append(np.zeros(free_size(own) - noise, bool))
+    return np.concatenate(parts)
 
 
 def slopes(function, point, step=1e-5):

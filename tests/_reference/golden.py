@@ -1,9 +1,11 @@
 """States, batches and results of the JAX version of this library, read from files.
 
 The files are made by a script that needs that version. A model is a JSON text in them; all else is
-arrays.
+arrays. That version had no mean functions, and it kept one mixed site of all channels. It is read
+as a merged site. Of a lone channel with normal noise the sums per channel follow from it.
 """
 
+import itertools
 import json
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +17,13 @@ from streamgp import kernels
 from streamgp.data.batch import Rows
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
+from streamgp.inference.past import Past
 from streamgp.inference.sites import RowSites, Site
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
+from streamgp.model.means import NONE
 from streamgp.model.multitask import Channel, MultiTaskGP
-from streamgp.parameters import Frozen, Positive, Real, replaced
+from streamgp.parameters import Frozen, Positive, Real, fixed, free_size, replaced
 
 FOLDER = Path(__file__).parents[1] / "golden"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
@@ -41,10 +45,12 @@ class Golden(NamedTuple):
         batch = self.state.model.batch(self.rows)
         linear, precision = self.found[f"{prefix}_linear"], self.found[f"{prefix}_precision"]
         blocks = linear.shape[-1]
+        empty = int(blocks > 1)  # what rows say of the weights of means: nothing
         parts, stacks = [], []
         for run in batch.runs:
             own, j = batch.order[run.rows], run.latents
-            parts.append(linear[own][:, :j].reshape(-1, blocks))
+            columns = linear[own][:, :j].reshape(-1, blocks)
+            parts.append(np.pad(columns, ((0, 0), (0, empty))))
             stacks.append(precision[own][:, :j, :j].copy())
         return RowSites(np.concatenate(parts), tuple(stacks))
 
@@ -60,25 +66,63 @@ def read(name):
         tuple(asked["draws"]),
     )
     points = tuple(found[f"points_{q}"] for q in range(sum(model.draws)))
-    memory = Memory(found["memory_gradient"], found["memory_precision"])
-    counts = float(found["count"]), float(found["energy"])
-    state = State(model, points, _site(found, ""), memory, *counts)
     learner = Learner(VEM(evaluations=asked["evaluations"]), factorised=asked["factorised"])
     rows = Rows(found["x"], found["y"][:, None], found["channel"])
-    return Golden(learner, state, rows, found)
+    return Golden(learner, _state(learner.init(model, points), found), rows, found)
+
+
+def _state(blank, found):
+    memory = Memory(found["memory_gradient"], found["memory_precision"])
+    count, site = float(found["count"]), _site(found, "")
+    state = blank.replace(memory=memory, heard=_heard(blank.model, memory, count))
+    if is_lone(blank.model):
+        return state.replace(past=_unmixed(blank, site, count, float(found["energy"])))
+    return state.replace(merged=site)
+
+
+def is_lone(model):
+    """Whether a noise that scales the sites is all that there is to learn of the only channel."""
+    first, *others = model.channels
+    return not others and first.likelihood.scales_sites and free_size(first) == 1
+
+
+def _heard(model, memory, count):
+    """The observations of each channel, equally many of each one that is remembered."""
+    ends = free_size(model.kernels) + np.cumsum([0, *map(free_size, model.channels)])
+    spoke = [memory.gradient[a:b].any() for a, b in itertools.pairwise(ends)]
+    parts = np.array(spoke, float) if any(spoke) else np.ones(len(model.channels))
+    return count * parts / parts.sum()
+
+
+def _unmixed(blank, site, count, energy):
+    """The sums of a lone channel of weight one: its site at unit noise."""
+    [channel] = blank.plain.channels
+    np.testing.assert_array_equal(channel.loadings, 1.0)
+    unit, (width,) = site.scaled(1 / channel.likelihood.strength), site.linear[0].shape
+    return Past(
+        (unit.linear[0][None], np.zeros((1, 0))),
+        (unit.precision[0][None], np.zeros((1, width, 0)), np.zeros((1, 0, 0))),
+        np.zeros((1, 1)),  # what the points leave open is part of the energy there
+        np.array([count]),
+        np.array([energy]),
+    )
 
 
 def _site(found, prefix):
-    blocks = sum(name.startswith(f"{prefix}linear_") for name in found)
-    return Site(
-        tuple(found[f"{prefix}linear_{g}"] for g in range(blocks)),
-        tuple(found[f"{prefix}precision_{g}"] for g in range(blocks)),
-    )
+    """A site of that version; factorised, with an empty block for the weights of means."""
+    blocks = range(sum(name.startswith(f"{prefix}linear_") for name in found))
+    linear = [found[f"{prefix}linear_{g}"] for g in blocks]
+    precision = [found[f"{prefix}precision_{g}"] for g in blocks]
+    if len(blocks) > 1:
+        linear.append(np.zeros(0))
+        precision.append(np.zeros((0, 0)))
+    return Site(tuple(linear), tuple(precision))
 
 
 def _channel(part):
     names = ("likelihood", "weights", "offset", "scale")
-    return Channel(**{name: _module(part[name]) for name in names})
+    given = {name: _module(part[name]) for name in names}
+    return Channel(**given, mean=NONE, spread=fixed(np.zeros((len(part["scale"]["value"]), 0))))
 
 
 def _module(part):
