@@ -10,6 +10,7 @@ from tests._reference import build, families
 import streamgp as sgp
 from streamgp.inducing.placement import extended
 from streamgp.inference import refinement
+from streamgp.inference.carry import Marginals, Projection
 from streamgp.inference.e_step import first_sites
 from streamgp.inference.learner import Learner
 from streamgp.inference.sites import RowSites
@@ -96,7 +97,10 @@ def assert_close(got, wanted, tolerance=1e-6):
 
 
 def check_objective(case, size=0.1, tolerance=1e-6):
-    episode, held = episode_of(case)
+    check_episode(*episode_of(case), size, tolerance)
+
+
+def check_episode(episode, held, size=0.1, tolerance=1e-6):
     theta = displaced(episode.state.model, size)
 
     def objective(vector):
@@ -117,6 +121,20 @@ def test_the_objectives_gradient(name):
 @pytest.mark.parametrize("name", ["Gaussian", "Poisson", "two draws of a kernel", "factorised"])
 def test_before_any_data(name):
     check_objective(CASES[name]._replace(carried=False))
+
+
+@pytest.mark.parametrize("rule", [Projection(), Marginals()], ids=["projection", "marginals"])
+@pytest.mark.parametrize("name", ["Gaussian", "conjugate channels", "factorised classes"])
+def test_after_points_were_dropped(name, rule):
+    """With data from before, of channels that may not be told apart, and from after."""
+    episode, _ = episode_of(CASES[name])
+    dropped = rule(episode.state, tuple(z[::2] for z in episode.state.points))
+    learner = Learner(VEM(evaluations=2), factorised=episode.options.factorised)
+    rows = build.rows(*families.draw(np.random.default_rng(5), CASES[name].names, 1, 5))
+    state, _ = learner.step(dropped, rows)
+    assert (state.merged is None) == isinstance(rule, Projection)
+    later = Episode(state, episode.batch, episode.options)
+    check_episode(later, settled(later, state.model))
 
 
 @pytest.mark.parametrize("name", ["Gaussian", "two channels", "factorised classes"])
@@ -220,8 +238,9 @@ def test_the_bounds_gradient_by_new_points(name, carried):
 
 
 def expected_at(state, batch, theta):
-    """Σ E_q[log p(y|f)] under other hyperparameters, q(u) held; dense, and latent by latent."""
+    """Σ E_q[log p(y|f)] under other hyperparameters, q(u) and q(β) held; dense, row by row."""
     held, model = state.plain, unwrap(with_free(state.model, theta))
+    spreads = np.concatenate([np.ravel(channel.spread) for channel in held.channels])
     nugget = 1 + 1e-10
 
     def grams(plain):
@@ -229,7 +248,7 @@ def expected_at(state, batch, theta):
                  for k, z in zip(plain.latent_kernels, state.points, strict=True)]  # fmt: skip
         return [k + (nugget - 1) * np.diag(np.diag(k)) for k in found]
 
-    root = block_diag(*[np.linalg.cholesky(k) for k in grams(held)])
+    root = block_diag(*[np.linalg.cholesky(k) for k in grams(held)], np.diag(spreads))
     covariance_v = np.linalg.inv(np.eye(len(root)) + block_diag(*state.site.precision))
     mean_u = root @ covariance_v @ np.concatenate(state.site.linear)
     covariance_u = root @ covariance_v @ root.T
@@ -239,12 +258,13 @@ def expected_at(state, batch, theta):
         cross = np.linalg.solve(gram, kernel.matrix(z - model.origin, x)).T  # N M
         crosses.append(cross)
         left.append(kernel.diagonal(x) - np.sum(cross @ gram * cross, axis=1))
-    total = 0.0
+    total, first = 0.0, np.cumsum([0, *[c.likelihood.latents for c in model.channels]])
     for group in batch.groups:
         channel = model.channels[group.channel]
+        levels = np.eye(first[-1])[first[group.channel] :][: group.latents]
         for n, y in zip(range(group.rows.start, group.rows.stop), group.y, strict=True):
             parts = [np.outer(channel.loadings[:, q], c[n]) for q, c in enumerate(crosses)]
-            a = np.concatenate(parts, axis=1)
+            a = np.concatenate([*parts, levels], axis=1)
             mean = channel.offset + a @ mean_u
             own = channel.loadings * np.array([v[n] for v in left]) @ channel.loadings.T
             covariance = a @ covariance_u @ a.T + own
@@ -275,13 +295,16 @@ MEMORIES = [
 
 @pytest.mark.parametrize("name", MEMORIES)
 def test_what_is_remembered_is_the_slope_of_the_expected_density(name):
-    """By kernels, weights and likelihood parameters alike."""
+    """By kernels and by likelihood parameters, and by nothing that the past can be read under."""
     state, batch = remembered(CASES[name])
-    start = free_vector(state.model)
-    wanted = build.slopes(lambda theta: expected_at(state, batch, theta), start, 1e-3)
-    got = state.memory.gradient
-    if state.noise_is_exact:  # kept beside the site
-        own = free_size(state.model.kernels)
-        np.testing.assert_array_equal(got[own:], 0.0)
-        got, wanted = got[:own], wanted[:own]
-    assert_close(got, wanted, 2e-5)
+    start, kept = free_vector(state.model), build.in_memory(state.model)
+
+    def value(part):
+        theta = start.copy()
+        theta[kept] = part
+        return expected_at(state, batch, theta)
+
+    wanted = build.slopes(value, start[kept], 1e-3)
+    assert_close(state.memory.gradient[kept], wanted, 2e-5)
+    np.testing.assert_array_equal(state.memory.gradient[~kept], 0.0)
+    np.testing.assert_array_equal(state.memory.precision[~kept], 0.0)
