@@ -22,7 +22,7 @@ from streamgp.persistence import container
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 X = np.linspace(0, 6, 8)
-GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "format1"
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture(scope="module")
@@ -163,17 +163,24 @@ def test_forged_files_are_refused_or_are_models(data):
     assert outcomes.count("refused") > 400
 
 
-def sealed_in_format_1(contents, tensors) -> bytes:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(container, "FORMAT", 1)
-        return container.seal(contents, tensors)
+def sealed_in(version: int):
+    """The function that seals files of an older format."""
+
+    def seal(contents, tensors) -> bytes:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(container, "FORMAT", version)
+            return container.seal(contents, tensors)
+
+    return seal
 
 
-@pytest.mark.parametrize("name", ["alone", "foreign"])
-def test_forged_files_of_the_first_format_are_refused_or_are_models(name):
-    data = (GOLDEN / f"{name}.sgp").read_bytes()
+@pytest.mark.parametrize(
+    ("version", "name"), [(1, "alone"), (1, "foreign"), (2, "alone"), (2, "families")]
+)
+def test_forged_files_of_older_formats_are_refused_or_are_models(version, name):
+    data = (GOLDEN / f"format{version}" / f"{name}.sgp").read_bytes()
     rng = np.random.default_rng(2)
-    outcomes = [outcome(forged(data, rng, sealed_in_format_1)) for _ in range(300)]
+    outcomes = [outcome(forged(data, rng, sealed_in(version))) for _ in range(300)]
     assert outcomes.count("refused") > 200
 
 
@@ -182,12 +189,25 @@ def test_a_digest_that_is_no_text_is_refused(data):
     assert outcome(odd) == "refused"
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_state_that_is_not_finite_is_refused(bad, data):
-    document, tensors = container._parts(data)
+@pytest.fixture(params=["new", "joint", "factorised"])
+def whole(request, data) -> bytes:
+    """A model of today, and ones from files of format 2, whose sites are merged."""
+    if request.param == "new":
+        return data
+    name = {"joint": "families", "factorised": "factorised"}[request.param]
+    return sgp.load(GOLDEN / "format2" / f"{name}.sgp").to_bytes()
+
+
+def of_the_state(tensors) -> list[str]:
     names = [name for name in tensors if name.startswith("progress/state")]
     assert len(names) > 20
-    for name in names:
+    return names
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_state_that_is_not_finite_is_refused(bad, whole):
+    document, tensors = container._parts(whole)
+    for name in of_the_state(tensors):
         if tensors[name].dtype == float and tensors[name].size:
             worse = tensors[name].copy()
             worse.flat[0] = bad
@@ -196,13 +216,20 @@ def test_a_state_that_is_not_finite_is_refused(bad, data):
             )
 
 
-def test_every_shape_and_type_in_a_state_is_checked(data):
-    document, tensors = container._parts(data)
-    for name in [name for name in tensors if name.startswith("progress/state")]:
-        for worse in (tensors[name][None], tensors[name].astype(np.float32)):
+def test_every_shape_and_type_in_a_state_is_checked(whole):
+    document, tensors = container._parts(whole)
+    for name in of_the_state(tensors):
+        own = tensors[name]
+        for worse in (own[None], own.astype(np.float32), own.astype(np.int64)):
             sealed = container.seal(document["contents"], {**tensors, name: worse})
             with pytest.raises(sgp.FileError, match="fit together"):
                 sgp.from_bytes(sealed)
+
+
+def test_counts_below_zero_are_refused(whole):
+    document, tensors = container._parts(whole)
+    less = {**tensors, "progress/state/heard": tensors["progress/state/heard"] - 100}
+    assert outcome(container.seal(document["contents"], less)) == "refused"
 
 
 def foreign():

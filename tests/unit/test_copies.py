@@ -22,19 +22,19 @@ def test_a_copied_state_has_the_same_numbers_and_no_more(copied):
     state = learner.init(build.model([channel], trainable=True), build.points(X[::4]))
     state, _ = learner.step(state, build.rows((0, X, np.sin(X))))
     again = copied(state)
-    assert set(vars(again)) == {"model", "points", "site", "memory", "count", "energy"}
+    assert set(vars(again)) == {"model", "points", "past", "memory", "heard", "merged"}
     for got, wanted in (
         (free_vector(again.model), free_vector(state.model)),
         (again.points[0], state.points[0]),
-        (again.site.linear[0], state.site.linear[0]),
-        (again.site.precision[0], state.site.precision[0]),
+        *zip(again.past.arrays(), state.past.arrays(), strict=True),
+        (again.heard, state.heard),
         (again.memory.gradient, state.memory.gradient),
         (again.memory.precision, state.memory.precision),
     ):
         assert got is not wanted
         assert got.dtype == np.float64
         np.testing.assert_array_equal(got, wanted)
-    assert (again.count, again.energy) == (state.count, state.energy)
+    assert again.merged is None
     for got, wanted in zip(
         learner.predict(again, X[:, None], 0), learner.predict(state, X[:, None], 0), strict=True
     ):

@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 import tinygp
 from scipy import special
-from tests.golden.format1.streams import STREAMS, stream
+from tests.golden.format1 import streams as streams_of_format_1
+from tests.golden.format2 import streams as streams_of_format_2
 
 import streamgp as sgp
 import streamgp.kernels.tinygp_adapter
+from streamgp.parameters import Frozen, Positive
 from streamgp.persistence import container, disk
 
 GRID = sgp.Fixed(np.linspace(0, 6, 5))
-GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "format1"
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
+STREAMS = {"format1": streams_of_format_1, "format2": streams_of_format_2}
 
 
 @sgp.register
@@ -38,6 +41,21 @@ class Waiting(sgp.Likelihood):
 
     def start(self, y):
         return Waiting(sgp.parameters.positive(self.shape, 2.0), self.unit)
+
+
+@sgp.register
+@dataclasses.dataclass(frozen=True)
+class Bumps(sgp.Mean):
+    """Mean functions of a user's, with an array, which does not compare as one thing."""
+
+    centres: np.ndarray
+
+    def __call__(self, x):
+        return np.exp(-((x[:, :1] - self.centres) ** 2))
+
+    @property
+    def spreads(self):
+        return (1.0,) * len(self.centres)
 
 
 @sgp.register(name="acme.rule")
@@ -166,6 +184,21 @@ def test_a_lone_channel_that_gets_company_goes_on():
             lambda model: model.update({"b": (x, y)}),
         ],
     )
+
+
+@pytest.mark.parametrize(
+    "mean", [None, sgp.Constant(3.0), {"a": sgp.Constant() + Bumps(np.arange(2.0)), "b": None}]
+)
+def test_mean_functions_are_kept(mean):
+    x, y = batch(0)
+    model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Gaussian()}, mean=mean, learning=None)
+    assert repr(sgp.from_bytes(model.to_bytes())._specification.mean) == repr(mean)
+    model.update({"a": (x, y), "b": (x, -y)})
+    again = sgp.from_bytes(model.to_bytes())
+    assert bits(again) == bits(model)
+    assert repr(again._specification.mean) == repr(mean)
+    for name in ("a", "b"):
+        assert_close(again.predict([30.0], name).mean, model.predict([30.0], name).mean)
 
 
 def test_a_model_without_data_keeps_its_settings():
@@ -363,7 +396,7 @@ def test_newer_formats_are_named(monkeypatch):
     data = sgp.ContinualGP(sgp.Gaussian()).to_bytes()
     monkeypatch.undo()
     with pytest.raises(
-        sgp.FileError, match=r"format 2 .*got format 7, .*streamgp 9\.9\.0\. Install"
+        sgp.FileError, match=r"format 3 .*got format 7, .*streamgp 9\.9\.0\. Install"
     ):
         sgp.from_bytes(data)
 
@@ -377,12 +410,23 @@ def test_the_first_file_ever_written_can_be_read():
     assert model.hyperparameters["channels"]["temperature"]["noise"] == pytest.approx(0.4)
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_files_of_the_first_format_go_on_as_they_would_have(name):
-    """They were made by the versions that were built on JAX, and so were the numbers."""
-    said = json.loads((GOLDEN / f"{name}.json").read_text())
-    _, (data, options), x = stream(name)
-    model = sgp.load(GOLDEN / f"{name}.sgp")
+def old_files(*folders):
+    """The names of the golden files of some formats, for a test of each."""
+    pairs = [(folder, name) for folder in folders for name in STREAMS[folder].STREAMS]
+    return pytest.mark.parametrize(("folder", "name"), pairs)
+
+
+def opened(folder, name):
+    """A golden model, what was said of it, one more batch for it, and inputs to ask it at."""
+    said = json.loads((GOLDEN / folder / f"{name}.json").read_text())
+    _, more, x = STREAMS[folder].stream(name)
+    return sgp.load(GOLDEN / folder / f"{name}.sgp"), said, more, x
+
+
+@old_files("format1", "format2")
+def test_files_of_older_formats_go_on_as_they_would_have(folder, name):
+    """They were made by the versions of their time, and so were the numbers."""
+    model, said, (data, options), x = opened(folder, name)
     assert list(model.channels) == said["channels"]
     assert model.observations == said["observations"]
     assert model.notes["levels"] == [1, 2.5, None]
@@ -398,6 +442,74 @@ def test_files_of_the_first_format_go_on_as_they_would_have(name):
     assert_predicts(again, x, said["next"]["predictions"], 1e-6)
     model.update(*data, **options)
     assert_close(numbers(model.observations), numbers(again.observations))
+
+
+@old_files("format2")
+def test_files_of_the_second_format_go_on_learning(folder, name):
+    model, said, (data, options), x = opened(folder, name)
+    assert_close(model.state.count, said["count"])
+    assert_close(model.state.heard / said["count"], shares(said["observations"]))
+    model.update(*data, **options)
+    assert_learned_alike(model, x, said["learned"]["predictions"])
+    model.add_channel("late", sgp.Gaussian())
+    model.update({"late": (x, 7 + np.sin(x))})
+    assert model.predict(x, "late").mean.mean() == pytest.approx(7, abs=0.3)
+    assert container._parts(model.to_bytes())[0]["version"] == 3
+    again = sgp.from_bytes(model.to_bytes())
+    assert bits(again) == bits(model)
+
+
+def shares(observations):
+    counts = np.array(list(observations.values()))
+    return counts / counts.sum()
+
+
+def assert_learned_alike(model, x, said):
+    """Predictions are near those of the old version, next to what those leave open."""
+    for name in model.channels:
+        p = model.predict(x, name)
+        spread = np.sqrt(said[name]["latent_variance"])
+        apart = abs(np.asarray(p.latent_mean) - said[name]["latent_mean"])
+        np.testing.assert_array_less(apart, 0.5 * spread)
+        np.testing.assert_allclose(np.sqrt(p.latent_variance), spread, rtol=0.5)
+
+
+@pytest.mark.parametrize("name", ["alone", "price"])
+def test_a_lone_noise_of_the_second_format_is_learned_from_all_data(name):
+    """The old versions learned it so, and were it learned from new data only, it would differ."""
+    model, said, (data, options), _ = opened("format2", name)
+    assert model.state.merged is None
+    assert_close(model.state.past.count, [said["count"]])
+    model.update(*data, **options)
+    wanted = said["learned"]["hyperparameters"]["channels"]["y"]["noise"]
+    assert model.hyperparameters["channels"]["y"]["noise"] == pytest.approx(wanted, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["measured", "families", "factorised"])
+def test_what_was_mixed_in_the_second_format_stays_so(name):
+    state = opened("format2", name)[0].state
+    assert not any(array.any() for array in state.past.arrays())
+    assert state.merged is not None
+
+
+def test_scales_of_the_second_format_stay_unless_their_channels_are_to_start():
+    model, _, (data, options), _ = opened("format2", "families")
+
+    def scales():
+        channels = zip(model.channels, model.state.model.channels, strict=True)
+        return {name: type(channel.scale) for name, channel in channels}
+
+    before = {"wind": Frozen, "snow": Positive, "sky": Frozen, "rain": Frozen}
+    assert scales() == before
+    remembered = model.state.memory.precision
+    theta = sgp.parameters.free_vector(model.state.model)
+    own = 2 + 3 + np.arange(4)  # of snow, behind two kernels and the channel of wind
+    assert theta[own[-1]] == 0.0
+    assert not remembered[own].any()
+    assert np.diag(np.delete(np.delete(remembered, own, 0), own, 1)).all()
+    model.update(*data, **options)
+    assert scales() == before
+    assert model.state.heard.tolist() == [36, 6, 36, 18]
 
 
 def assert_predicts(model, x, said, tolerance=1e-8):
@@ -427,7 +539,7 @@ def numbers(tree):
 
 def old_file(latents):
     """A file of the first format with those kernels, and no data."""
-    document, tensors = container._parts((GOLDEN / "alone.sgp").read_bytes())
+    document, tensors = container._parts((GOLDEN / "format1" / "alone.sgp").read_bytes())
     contents = document["contents"]
     for part in ("seen", "state", "updates", "learned_at", "latest", "levels", "watches", "schema"):
         contents["progress"]["fields"].pop(part, None)
@@ -499,11 +611,11 @@ def test_kernels_of_tinygp_go_on():
     )
 
 
-@pytest.mark.parametrize("format_", [1, 2])
+@pytest.mark.parametrize("format_", [1, 3])
 def test_files_with_kernels_of_tinygp_say_what_they_need(format_, tmp_path):
     """In a process of its own, which has not imported the adapter."""
     path = tmp_path / "model.sgp"
-    if format_ == 2:
+    if format_ == container.FORMAT:
         sgp.ContinualGP(sgp.Gaussian(), latents=tinygp.kernels.Matern32(2.0)).save(path)
     else:
         path.write_bytes(old_file([EXP]))

@@ -11,10 +11,11 @@ import json
 import safetensors.numpy
 
 from streamgp.errors import FileError, problem
-from streamgp.persistence.migrations import MIGRATIONS, Document, Tensors
+from streamgp.persistence.documents import Document, Tensors
+from streamgp.persistence.migrations import MIGRATIONS
 from streamgp.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 
 _NAME = "streamgp"
 _BLANK = "0" * 64

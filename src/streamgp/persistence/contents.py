@@ -16,13 +16,16 @@ from streamgp.inference.memory import Memory
 from streamgp.inference.past import Past, empty
 from streamgp.inference.sites import Site
 from streamgp.inference.state import State
+from streamgp.model.means import Mean
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
-from streamgp.parameters import Module, Node, free_size
-from streamgp.persistence.container import Document, Tensors, seal, unseal
-from streamgp.persistence.values import decode, encode
+from streamgp.parameters import Frozen, Module, Node, fixed, free_size, replaced
+from streamgp.persistence.container import seal, unseal
+from streamgp.persistence.documents import Document, Tensors
+from streamgp.persistence.values import attributes, decode, encode
 
 
 class Contents(NamedTuple):
@@ -145,37 +148,61 @@ def _check_progress(progress: Progress) -> None:
 
 def _check_state(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
     """The state has the structure and the shapes of one that the specification makes."""
-    specification, model, sizes = updater.specification, state.model, [len(z) for z in state.points]
     widths = {z.shape[1] for z in state.points if z.ndim == 2}
     _require(len(widths) == 1 and all(z.ndim == 2 for z in state.points), "inducing points")
-    for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
-        _require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
-        _require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
     _require(widths.pop() == len(axes), "an axis for every input column")
-    prototype = specification.prototype(input_names(axes))
-    _require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
-    _require(len(sizes) == sum(model.draws), "inducing points of every latent function")
-    factorised = updater.learner.factorised
-    blank = empty(model.outputs, sizes, model.basis_size, factorised=factorised)
-    theta = free_size(model)
-    found = [a.shape for a in state.past.arrays()]
-    _require(found == [a.shape for a in blank.arrays()], "a past of that size")
-    _require(state.heard.shape == (len(model.channels),), "counts of every channel")
-    if state.merged is not None:
-        lengths = [*sizes, model.basis_size * len(model.outputs.channel)]
-        lengths = lengths if factorised else [sum(lengths)]
-        found = [a.shape for a in (*state.merged.linear, *state.merged.precision)]
-        _require(found == [(n,) for n in lengths] + [(n, n) for n in lengths], "a merged site")
-    remembered = state.memory.gradient.shape, state.memory.precision.shape
-    _require(remembered == ((theta,), (theta, theta)), "a memory of that size")
+    _check_model(state.model, updater.specification, axes)
+    _require(len(state.points) == sum(state.model.draws), "points of every latent function")
+    _check_sizes(state, factorised=updater.learner.factorised)
+    _require(bool(np.all(state.heard >= 0)), "counts that are not negative")
     _require(_is_double(state) and state.is_finite(), "finite numbers in the state")
 
 
+def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequence[Axis]) -> None:
+    for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
+        _require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
+        _require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
+    prototype = _with_fixed_scales(specification.prototype(input_names(axes)), model)
+    _require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
+
+
+def _with_fixed_scales(prototype: MultiTaskGP, model: MultiTaskGP) -> MultiTaskGP:
+    """The prototype with scales fixed where the model's are."""
+    # Models from files of older formats keep their scales: what data said under them is mixed, and
+    # could not be read under others.
+    channels = tuple(
+        replaced(own, scale=fixed(own.scale.value)) if isinstance(channel.scale, Frozen) else own
+        for own, channel in zip(prototype.channels, model.channels, strict=True)
+    )
+    return replaced(prototype, channels=channels)
+
+
+def _check_sizes(state: State, *, factorised: bool) -> None:
+    model, sizes = state.model, [len(z) for z in state.points]
+    blank = empty(model.outputs, sizes, model.basis_size, factorised=factorised)
+    _require(_sizes(state.past.arrays()) == _sizes(blank.arrays()), "a past of that size")
+    _require(state.heard.shape == (len(model.channels),), "counts of every channel")
+    if state.merged is not None:
+        blocks = [*sizes, model.basis_size * len(model.outputs.channel)]
+        blocks = blocks if factorised else [sum(blocks)]
+        found = _sizes([*state.merged.linear, *state.merged.precision])
+        wanted = [*((size,) for size in blocks), *((size, size) for size in blocks)]
+        _require(found == wanted, "a merged site of that size")
+    theta = free_size(model)
+    remembered = _sizes([state.memory.gradient, state.memory.precision])
+    _require(remembered == [(theta,), (theta, theta)], "a memory of that size")
+
+
+def _sizes(arrays: Sequence[np.ndarray]) -> list[tuple[int, ...]]:
+    return [array.shape for array in arrays]
+
+
 def _is_double(state: State) -> bool:
-    """Whether every number is finite and of double precision."""
-    parts = (state.model, state.points, state.past, state.memory, state.heard, state.merged)
-    arrays = [array for array in _arrays(parts) if array.dtype.kind == "f"]
-    return all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays)
+    """Whether every number is finite and of double precision; a model may have whole ones too."""
+    of_model = [array for array in _arrays(state.model) if array.dtype.kind == "f"]
+    parts = (state.points, state.past, state.memory, state.heard, state.merged)
+    numbers = [*of_model, *_arrays(parts)]
+    return all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
 
 
 def _arrays(tree: Any) -> Iterator[np.ndarray]:
@@ -198,9 +225,9 @@ def _shapes(tree: Any) -> Any:
         return tree.shape, tree.tobytes()
     if isinstance(tree, tuple):
         return tuple(map(_shapes, tree))
-    if isinstance(tree, Node | Module):
-        own = dataclasses.fields(tree)  # type: ignore[arg-type]
-        return type(tree), tuple(_shapes(getattr(tree, field.name)) for field in own)
+    if isinstance(tree, Node | Module | Mean):
+        own = attributes(tree)
+        return type(tree), tuple(_shapes(own[name]) for name in sorted(own))
     return tree
 
 

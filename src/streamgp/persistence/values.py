@@ -75,14 +75,15 @@ def _encode_named(value: Any, place: str, tensors: Tensors) -> dict:
     name = registry.name_of(type(value))
     if name is None or isinstance(value, _FUNCTIONS):
         raise _unknown(value, place)
-    attributes = _attributes(value).items()
+    fields = attributes(value).items()
     return {
         "class": name,
-        "fields": {key: encode(item, f"{place}/{key}", tensors) for key, item in attributes},
+        "fields": {key: encode(item, f"{place}/{key}", tensors) for key, item in fields},
     }
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def attributes(value: Any) -> dict[str, Any]:
+    """What a file has of an instance, by name."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
     if dataclasses.is_dataclass(value):
