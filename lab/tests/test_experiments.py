@@ -9,6 +9,7 @@ import pytest
 from streamgp.errors import StreamGPError
 from streamgp_lab.cli import main
 from streamgp_lab.datasets import files
+from streamgp_lab.experiments import outages, silent
 from streamgp_lab.experiments.catalogue import EXPERIMENTS
 from streamgp_lab.experiments.experiment import Options
 from streamgp_lab.experiments.protocol import run
@@ -32,6 +33,9 @@ REDUCED = {
     "ssgp": (1.0, ("streamgp", "streamgp, M = 3t", "exact GP")),
     "heterogeneous": (0.2, ("streamgp",)),
     "flights": (0.25, ("streamgp",)),
+    "silent": (0.5, ("streamgp", "streamgp, three functions", "offline sparse GP")),
+    "outages": (0.3, ("streamgp", "independent GPs")),
+    "level": (0.5, ("streamgp", "streamgp, level of the first batch")),
 }
 
 
@@ -77,6 +81,40 @@ def test_streaming_reaches_the_offline_and_the_exact_model():
     assert np.mean(gaps) < 0.02
     assert np.mean(drifts) < 0.02
     assert 0.93 < np.mean(covered) < 0.97
+
+
+def test_a_silent_channel_is_told_by_the_others():
+    """Its weights are learned while it has data; later the other channels say where it is."""
+    outcome = run(EXPERIMENTS["silent"].only("streamgp"), Options(0))
+    spoken = [True] * 2 + [False] * 4
+    assert ["silent" in batch for batch in outcome.problem.train] == spoken
+    assert outcome.ours.gap["silent"].error < 1.5 * silent.NOISE
+    cells = tables([outcome])[-2].rows[0]
+    assert [bool(cell) for cell in cells[1:]] == spoken
+
+
+def test_outages_are_whole_and_apart():
+    for seed in range(5):
+        missing = outages.outages(202, np.random.default_rng(seed))
+        assert missing.sum() == 96
+        assert not missing[:24].any()
+        assert not missing[-1]
+        edges = np.flatnonzero(np.diff(missing.astype(int)))
+        assert set(edges[1::2] - edges[::2]) == {8}
+    problem = outages.problem(Options())
+    x, y = problem.everything()["unemployment"]
+    assert len(x) == 106
+    assert outages.interpolation(problem) < y.std()
+
+
+def test_a_forecast_returns_to_a_level_that_is_learned():
+    ours, other = "streamgp", "streamgp, level of the first batch"
+    outcome = run(EXPERIMENTS["level"].only(ours, other), Options(0, 0.5))
+    assert outcome.runs[ours].gap["y"].nlpd < outcome.runs[other].gap["y"].nlpd - 0.5
+    assert outcome.runs[ours].gap["y"].coverage == 1.0
+    learned, first = (float(row[-2]) for row in tables([outcome])[-1].rows)
+    assert first == pytest.approx(316, abs=2)
+    assert 340 < learned < 372
 
 
 def test_scores_of_parts_are_those_of_the_whole(sine):
@@ -131,6 +169,10 @@ def test_data_that_packages_ship():
     assert len(days) == len(rates) > 1000
     assert 0.7 < rates.min() < rates.max() < 1.1
     assert files.walking().shape == (100, 3)
+    quarters, series = files.economy()
+    assert quarters[0] == 1959.25
+    assert {len(y) for y in series.values()} == {len(quarters)} == {202}
+    assert set(series["recession"]) == {0.0, 1.0}
     with pytest.raises(StreamGPError, match="no_such_package"):
         files.shipped("no_such_package", "data.csv")
 

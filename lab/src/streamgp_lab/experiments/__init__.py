@@ -1,1 +1,1 @@
-"""The experiments of the paper: one file per experiment, and how they are run and summarised."""
+"""The experiments: one file each, and how they are run and summarised."""

@@ -1,4 +1,4 @@
-"""All experiments by name, in the order of the paper."""
+"""All experiments by name: those of the paper in its order, then our own."""
 
 from streamgp_lab.experiments import (
     asynchronous,
@@ -8,8 +8,11 @@ from streamgp_lab.experiments import (
     heterogeneous,
     horizon,
     incremental,
+    level,
     mocap,
+    outages,
     overlapping,
+    silent,
     solar,
     ssgp,
     streaming,
@@ -33,5 +36,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         ssgp,
         heterogeneous,
         flights,
+        silent,
+        outages,
+        level,
     )
 }

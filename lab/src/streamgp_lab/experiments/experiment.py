@@ -64,6 +64,7 @@ class Experiment:
     methods: dict[str, Entry]
     pictures: dict[str, Callable[[Any], Any]]  # by caption: from an outcome to a figure
     printed: Printed | None = None
+    more: Callable[[Any], list[Any]] | None = None  # from outcomes to further tables
     long: bool = False  # started first, so that it does not run alone in the end
 
     def only(self, *names: str) -> "Experiment":

@@ -51,7 +51,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
             for name in experiment.printed.rows
             for as_printed in (False, True)
         ]
-    return found
+    return found if experiment.more is None else found + experiment.more(outcomes)
 
 
 def _comparison(outcomes: Sequence[Outcome], channel: str, *, many: bool) -> Table:
