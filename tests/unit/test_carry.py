@@ -5,16 +5,24 @@ import pytest
 from scipy.linalg import block_diag
 from tests._reference import build, dense
 
+import streamgp as sgp
 from streamgp.inducing import placement
 from streamgp.inference.carry import Marginals, Projection
-from streamgp.inference.sites import through
 from streamgp.inference.learner import Learner
+from streamgp.inference.posterior import condition
 from streamgp.inference.prior import Prior
-from streamgp.parameters import unwrap
+from streamgp.inference.reading import Reading
+from streamgp.inference.sites import through
+from streamgp.inference.vem import VEM
+from streamgp.model.means import NONE, Constant
+from streamgp.parameters import Positive, free_size, free_vector, replaced, unwrap, with_free
 
 RULES = pytest.mark.parametrize(
     "rule", [Marginals(), Projection()], ids=["marginals", "projection"]
 )
+FACTORISED = pytest.mark.parametrize("factorised", [False, True], ids=["joint", "factorised"])
+MEANS = pytest.mark.parametrize("mean", [NONE, Constant()], ids=["no mean", "level"])
+SPREAD = 2.0
 OLD = np.array([-2.7, -1.4, -0.2, 0.9, 2.1, 3.0])
 MORE = np.array([-3.1, -2.0, 0.3, 1.5])
 TEST = np.linspace(-3, 3, 25)[:, None]
@@ -26,14 +34,14 @@ def data(rows=60, seed=0):
     return build.rows((0, x, np.sin(2 * x[:, 0]) + 0.3 * generator.normal(size=rows)))
 
 
-PROJECTION = Projection()
+PROJECTION, LEVEL = Projection(), Constant()
 
 
-def learned(rule=PROJECTION, factorised=False):
+def learned(rule=PROJECTION, factorised=False, mean=LEVEL):
     """A state of two latent functions with their own points, after one batch."""
     learner = Learner(learning=None, carry=rule, factorised=factorised)
-    model = build.model([build.channel(build.gaussian(0.3), [[1.0, 0.5]])], (1.0, 0.6))
-    state = learner.init(model, build.points(OLD, OLD + 0.1))
+    channel = build.channel(build.gaussian(0.3), [[1.0, 0.5]], mean=mean, spread=SPREAD)
+    state = learner.init(build.model([channel], (1.0, 0.6)), build.points(OLD, OLD + 0.1))
     return learner, learner.step(state, data())[0]
 
 
@@ -43,9 +51,10 @@ def assert_same(learner, a, b, tolerance=1e-6):
 
 
 @RULES
-@pytest.mark.parametrize("factorised", [False, True])
-def test_a_superset_loses_nothing_and_the_way_back_neither(rule, factorised):
-    learner, state = learned(rule, factorised)
+@FACTORISED
+@MEANS
+def test_a_superset_loses_nothing_and_the_way_back_neither(rule, factorised, mean):
+    learner, state = learned(rule, factorised, mean)
     shuffled = np.random.default_rng(1).permutation(np.concatenate([OLD, MORE]))
     superset = build.points(shuffled, np.concatenate([MORE[1:], OLD + 0.1]))
     there = learner.move(state, superset)
@@ -62,29 +71,32 @@ def test_the_same_points_are_the_identity(rule):
 
 
 @RULES
-@pytest.mark.parametrize("factorised", [False, True])
+@FACTORISED
+@MEANS
 @pytest.mark.parametrize("points", [OLD[:1], OLD[::2], OLD + 0.01, MORE, np.linspace(50, 60, 5)])
-def test_any_move_keeps_the_site_positive_and_variances_below_the_prior(rule, factorised, points):
-    learner, state = learned(rule, factorised)
+def test_any_move_keeps_the_site_positive_and_variances_below_the_prior(
+    rule, factorised, mean, points
+):
+    learner, state = learned(rule, factorised, mean)
     moved = learner.move(state, build.points(points, points))
-    assert min(np.linalg.eigvalsh(p).min() for p in moved.site.precision) > -1e-9
-    mean, covariance = learner.predict(moved, TEST, 0)
-    assert np.isfinite(mean).all()
+    assert np.linalg.eigvalsh(block_diag(*moved.site.precision)).min() > -1e-9
+    centre, covariance = learner.predict(moved, TEST, 0)
+    assert np.isfinite(centre).all()
     assert (covariance > 0).all()
-    assert (covariance <= 1.25 + 1e-9).all()
+    assert (covariance <= 1.25 + mean.size * SPREAD**2 + 1e-9).all()
 
 
-@pytest.mark.parametrize("factorised", [False, True])
+@FACTORISED
 def test_points_behind_the_old_ones_leave_every_number_as_it_was(factorised):
     learner, state = learned(factorised=factorised)
     many = np.concatenate([OLD, np.linspace(4, 8, 20)])
     more = build.points(many, np.concatenate([OLD + 0.1, MORE]))
     extended = placement.extended(state, more)
-    sizes = [26, 10] if factorised else [36]
+    sizes = [26, 10, 1] if factorised else [37]
     assert [len(a) for a in extended.site.linear] == sizes
-    kept = [a[a != 0] for a in extended.site.linear]
-    for got, wanted in zip(kept, state.site.linear, strict=True):
-        np.testing.assert_array_equal(got, wanted)
+    assert extended.past.sizes == (26, 10, 1)
+    for got, wanted in zip(extended.past.arrays(), state.past.arrays(), strict=True):
+        np.testing.assert_array_equal(got[got != 0], wanted[wanted != 0])
     assert_same(learner, extended, state, 1e-7)
     assert_same(learner, extended, learner.move(state, more))
 
@@ -141,18 +153,232 @@ def test_projection_is_the_old_site_read_through_the_regression():
     np.testing.assert_allclose(got_precision, wanted, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("factorised", [False, True])
+@FACTORISED
 def test_rewhitening_changes_the_prior_and_not_the_site_on_u(factorised):
     _, state = learned(factorised=factorised)
     other = build.model([build.channel(build.gaussian(0.3), [[1.0, 0.5]])], (0.7, 1.1), (2.0, 0.5))
     old, new = (Prior.of(unwrap(m), state.points).chols for m in (state.model, other))
     site = through(state.site, list(map(np.linalg.solve, old, new)))
-    v_new = np.random.default_rng(0).normal(size=2 * len(OLD))
-    u = block_diag(*new) @ v_new
-    v_old = np.linalg.solve(block_diag(*old), u)
+    v_new = np.random.default_rng(0).normal(size=2 * len(OLD) + 1)  # the level's last
+    u = block_diag(*new, 1.0) @ v_new
+    v_old = np.linalg.solve(block_diag(*old, 1.0), u)
 
     def log_site(s, v):
         precision = block_diag(*s.precision)
         return np.concatenate(s.linear) @ v - 0.5 * v @ precision @ v
 
     np.testing.assert_allclose(log_site(site, v_new), log_site(state.site, v_old), rtol=1e-8)
+
+
+# -- several channels after points were dropped ----------------------------------------------------
+
+NEW = np.array([-2.2, -0.8, 0.6, 2.4])
+
+
+def several(learner, kernels=False):
+    """Two normal channels and one of classes, after one batch; all channels are trained."""
+    generator = np.random.default_rng(3)
+    likelihoods = build.gaussian(0.3, True), build.gaussian(0.5, True), sgp.Categorical(3)
+    channels = []
+    for likelihood in likelihoods:
+        weights = generator.normal(size=(likelihood.latents, 2))
+        own = build.channel(likelihood, weights, 0.1, trainable=True, mean=LEVEL, spread=SPREAD)
+        channels.append(replaced(own, scale=Positive(np.ones(likelihood.latents))))
+    model = build.model(channels, (1.0, 0.6), trainable=kernels)
+    state = learner.init(model, build.points(OLD, OLD + 0.1))
+    return learner.step(state, draw_several(0), learn=False)[0]
+
+
+def draw_several(seed, channels=3):
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(-3, 3, (3, 20))
+    y = np.sin(2 * x) + 0.3 * generator.normal(size=(3, 20))
+    y[2] = np.digitize(y[2], [-0.4, 0.4])
+    return build.rows(*[(d, x[d], y[d]) for d in range(channels)])
+
+
+def elsewhere(model):
+    """The model with other weights, scales and noises."""
+    vector, kernels = free_vector(model), free_size(model.kernels)
+    step = 0.3 * np.random.default_rng(4).normal(size=vector.size)
+    step[:kernels] = 0.0
+    return with_free(model, vector + step)
+
+
+def read(model, past):
+    """What the past says under a plain model, v integrated out."""
+    reading = Reading.of(model)
+    return reading.beside(past) + condition(reading.site(past)).log_evidence
+
+
+@FACTORISED
+def test_projected_channels_are_read_under_weights_that_are_learned_later(factorised):
+    """As if the points had been dropped after the weights were learned."""
+    learner = Learner(VEM(), carry=Projection(), factorised=factorised)
+    state, points = several(learner), build.points(NEW, NEW)
+    before = learner.move(state, points)
+    other = elsewhere(state.model)
+    after = learner.move(state.replace(model=other), points)
+    assert before.merged is None
+    late = before.replace(model=other)
+    assert late.reading.beside(late.past) == pytest.approx(after.reading.beside(after.past))
+    for part in ("linear", "precision"):
+        for got, wanted, old in zip(
+            *(getattr(s.site, part) for s in (late, after, before)), strict=True
+        ):
+            np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+            assert np.max(np.abs(got - old)) > 0.1
+
+
+def test_what_is_projected_is_a_bound_on_the_evidence():
+    """Of normal channels: the data's bound with q(u_old) = p(u_old | u_new), by dense formulas."""
+    learner = Learner(VEM(evaluations=1), carry=Projection())
+    blank = several(learner)
+    channels = blank.model.channels[:2]
+    start = learner.init(replaced(blank.model, channels=channels), blank.points)
+    rows = draw_several(0, channels=2)
+    state, _ = learner.step(start, rows)
+    moved = learner.move(state, build.points(NEW, NEW))
+    for model in (state.plain, unwrap(elsewhere(state.model))):
+        bounds = [
+            read(model, s.past) - 0.5 * np.sum(s.past.count) * np.log(2 * np.pi)
+            for s in (state, moved)
+        ]
+        whole, projected, exact = dense_bounds(model, rows)
+        assert bounds[0] == pytest.approx(whole, rel=1e-8)
+        assert bounds[1] == pytest.approx(projected, rel=1e-6)
+        assert projected < whole < exact
+
+
+def dense_bounds(model, rows):
+    """Bounds with the old points, with the new through the old, and the log evidence."""
+    loadings = np.concatenate([channel.loadings for channel in model.channels])[rows.channel]
+    noise = np.array([float(c.likelihood.noise) for c in model.channels])[rows.channel] ** 2
+    y, level = rows.y[:, 0] - 0.1, SPREAD**2 * (rows.channel[:, None] == rows.channel)
+    covariances = [level.astype(float) for _ in range(3)]
+    left = np.zeros((2, len(y)))
+    for q, lengthscale in enumerate((1.0, 0.6)):
+        old, new = OLD[:, None] + 0.1 * q, NEW[:, None]
+        k_oo, k_nn = (dense.with_nugget(dense.rbf(z, z, lengthscale)) for z in (old, new))
+        gain = np.linalg.solve(k_oo, dense.rbf(old, rows.x, lengthscale)).T
+        onto = gain @ dense.rbf(old, new, lengthscale)
+        mixed = np.outer(loadings[:, q], loadings[:, q])
+        known = gain @ k_oo @ gain.T, onto @ np.linalg.solve(k_nn, onto.T)
+        covariances[0] += mixed * known[0]
+        covariances[1] += mixed * known[1]
+        covariances[2] += mixed * dense.rbf(rows.x, rows.x, lengthscale)
+        for k in range(2):
+            left[k] += loadings[:, q] ** 2 * (1 - np.diag(known[k]))
+    evidences = [dense.log_normal(y, 0 * y, c + np.diag(noise)) for c in covariances]
+    slack = [0.5 * np.sum(own / noise) for own in left]
+    return evidences[0] - slack[0], evidences[1] - slack[1], evidences[2]
+
+
+def expected_past(state, model):
+    """E_q[log of what the past says] under another plain model, q(v) of the state held."""
+    reading = Reading.of(model)
+    site, total = reading.site(state.past), reading.beside(state.past)
+    for linear, precision, mean, covariance in zip(
+        site.linear, site.precision, state.posterior.mean, state.posterior.covariance, strict=True
+    ):
+        total += linear @ mean - 0.5 * np.sum(precision * (covariance + np.outer(mean, mean)))
+    return float(total)
+
+
+@FACTORISED
+def test_marginals_keep_one_site_and_what_the_past_said_of_weights_as_an_expansion(factorised):
+    learner = Learner(VEM(), carry=Marginals(), factorised=factorised)
+    state = several(learner, kernels=True)
+    moved = learner.move(state, build.points(NEW, NEW))
+    assert moved.merged is not None
+    assert all(not np.any(array) for array in moved.past.arrays())
+    np.testing.assert_array_equal(moved.heard, state.heard)
+    for got, wanted in zip(moved.site.linear, moved.merged.linear, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    kernels, start = free_size(state.model.kernels), free_vector(state.model)
+
+    def gradient(channels):
+        def value(own):
+            model = with_free(state.model, np.concatenate([start[:kernels], own]))
+            return expected_past(state, unwrap(model))
+
+        return build.slopes(value, channels, 1e-3)
+
+    wanted, here = gradient(start[kernels:]), start[kernels:]
+    got = moved.memory.gradient - state.memory.gradient
+    scale = np.max(np.abs(wanted))
+    assert scale > 1
+    np.testing.assert_allclose(got[kernels:], wanted, rtol=1e-7, atol=1e-7 * scale)
+    np.testing.assert_array_equal(got[:kernels], 0.0)
+    curvature = -build.slopes(gradient, here, 1e-3)
+    values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    got = (moved.memory.precision - state.memory.precision)[kernels:, kernels:]
+    np.testing.assert_allclose(got, positive, rtol=1e-4, atol=1e-5 * np.max(positive))
+
+
+@RULES
+@FACTORISED
+def test_learning_goes_on_where_points_were_dropped(rule, factorised):
+    """What a step computed on the way follows from its state, with other kernels too."""
+    learner = Learner(VEM(evaluations=4), carry=rule, factorised=factorised)
+    state = learner.move(several(learner, kernels=True), build.points(NEW, NEW))
+    state, info = learner.step(state, draw_several(1))
+    assert info.finite
+    assert info.m_evaluations > 1
+    fresh = state.replace()
+    for got, wanted in zip(
+        (*state.site.linear, *state.site.precision),
+        (*fresh.site.linear, *fresh.site.precision),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-9 * (1 + np.max(np.abs(wanted))))
+
+
+@RULES
+@FACTORISED
+def test_a_faded_state_fades_as_a_whole(rule, factorised):
+    """Whether or not its channels can be told apart."""
+    learner = Learner(VEM(), carry=rule, factorised=factorised)
+    state = learner.move(several(learner), build.points(NEW, NEW))
+    state, _ = learner.step(state, draw_several(1), learn=False)
+    faded = learner.tempered(state, 0.25)
+    for part in ("linear", "precision"):
+        for got, wanted in zip(*(getattr(s.site, part) for s in (faded, state)), strict=True):
+            np.testing.assert_allclose(got, 0.25 * wanted, rtol=1e-9, atol=1e-9)
+    assert faded.count == pytest.approx(0.25 * state.count)
+    beside = [float(s.past.energy.sum() + s.past.slack.sum()) for s in (faded, state)]
+    assert beside[0] == pytest.approx(0.25 * beside[1])
+
+
+@RULES
+@FACTORISED
+def test_points_come_back_behind_those_that_were_kept(rule, factorised):
+    learner = Learner(VEM(), carry=rule, factorised=factorised)
+    state = learner.move(several(learner), build.points(NEW, NEW))
+    wide = placement.extended(state, build.points(np.append(NEW, [5.0, 6.0]), np.append(NEW, 4.0)))
+    for d in range(3):
+        for got, wanted in zip(
+            learner.predict(wide, TEST, d), learner.predict(state, TEST, d), strict=True
+        ):
+            np.testing.assert_allclose(got, wanted, atol=1e-7)
+
+
+@RULES
+@FACTORISED
+def test_a_channel_may_come_after_points_were_dropped(rule, factorised):
+    """It changes nothing that is known, though it has mean functions of its own."""
+    x = np.linspace(0, 6, 40)
+    model = sgp.ContinualGP(
+        {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=2, carry=rule, factorised=factorised,
+        inducing=sgp.Adaptive(budget=5), mean={"a": None},
+    )  # fmt: skip
+    for shift in (0.0, 5.0):
+        model.update({"a": (x + shift, np.sin(3 * x)), "b": (x + shift, 4 + np.cos(2 * x))})
+    assert (model.state.merged is None) == isinstance(rule, Projection)
+    old = {name: model.predict(x, name) for name in "ab"}
+    model.add_channel("late", sgp.Poisson())
+    for name, before in old.items():
+        np.testing.assert_allclose(model.predict(x, name).mean, before.mean, atol=1e-8)
+        np.testing.assert_allclose(model.predict(x, name).variance, before.variance, atol=1e-8)
+    assert np.isfinite(model.update({"late": (x, np.floor(2 + np.sin(x)))}).bound)

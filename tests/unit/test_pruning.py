@@ -6,17 +6,21 @@ from tests._reference import build, dense
 
 from streamgp.inference import pruning
 from streamgp.inference.learner import Learner
+from streamgp.model.means import NONE, Constant
 
+SPREAD = 2.0
+FACTORISED = pytest.mark.parametrize("factorised", [False, True], ids=["joint", "factorised"])
+MEANS = pytest.mark.parametrize("mean", [NONE, Constant()], ids=["no means", "levels"])
 Z = np.linspace(-3, 3, 7)
 SIZES = (7, 5)
 OWNER = np.repeat([0, 1], SIZES)
 
 
-def learned(factorised):
+def learned(factorised, mean):
     generator = np.random.default_rng(0)
     channels = [
-        build.channel(build.gaussian(0.3), [[1.0, 0.4]]),
-        build.channel(build.gaussian(0.5), [[-0.3, 0.8]]),
+        build.channel(build.gaussian(0.3), [[1.0, 0.4]], mean=mean, spread=SPREAD),
+        build.channel(build.gaussian(0.5), [[-0.3, 0.8]], mean=mean, spread=SPREAD),
     ]
     learner = Learner(learning=None, factorised=factorised)
     state = learner.init(build.model(channels, (1.0, 0.7)), build.points(Z, Z[:5] + 0.2))
@@ -26,13 +30,13 @@ def learned(factorised):
 
 
 def moments(state):
-    """Prior covariance, mean and covariance of q(u), of all points."""
-    prior = dense.block_diagonal(
-        [
-            dense.with_nugget(dense.rbf(z, z, lengthscale))
-            for z, lengthscale in zip(state.points, (1.0, 0.7), strict=True)
-        ]
-    )
+    """Prior covariance, mean and covariance of q, of all points and then of the levels."""
+    grams = [
+        dense.with_nugget(dense.rbf(z, z, lengthscale))
+        for z, lengthscale in zip(state.points, (1.0, 0.7), strict=True)
+    ]
+    levels = sum(map(len, state.posterior.mean)) - sum(SIZES)
+    prior = dense.block_diagonal([*grams, SPREAD**2 * np.eye(levels)])
     root = np.linalg.cholesky(prior)
     covariance = np.linalg.inv(np.eye(len(root)) + dense.block_diagonal(state.site.precision))
     mean = root @ covariance @ np.concatenate(state.site.linear)
@@ -50,26 +54,29 @@ def dense_cost(k, m, s, i):
     return dense.kl(m, s, mean, covariance)
 
 
-@pytest.mark.parametrize("factorised", [False, True])
-def test_costs_are_divergences(factorised):
-    state = learned(factorised)
+@FACTORISED
+@MEANS
+def test_costs_are_divergences(factorised, mean):
+    state = learned(factorised, mean)
     got = pruning.costs(state.prior, state.site, state.posterior)
     assert tuple(map(len, got)) == SIZES
     wanted = [dense_cost(*moments(state), i) for i in range(sum(SIZES))]
     np.testing.assert_allclose(np.concatenate(got), wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("factorised", [False, True])
-def test_the_cheapest_goes_first_and_the_others_are_judged_again(factorised):
-    state = learned(factorised)
+@FACTORISED
+@MEANS
+def test_the_cheapest_goes_first_and_the_others_are_judged_again(factorised, mean):
+    state = learned(factorised, mean)
     k, m, s = moments(state)
     left = list(range(sum(SIZES)))
     budget = 4
     while len(left) > 2 * budget:
         over = [np.sum(OWNER[left] == q) > budget for q in range(2)]
-        grid = np.ix_(left, left)
+        every = [*left, *range(sum(SIZES), len(m))]  # levels stay
+        grid = np.ix_(every, every)
         costs = [
-            dense_cost(k[grid], m[left], s[grid], i) if over[OWNER[left[i]]] else np.inf
+            dense_cost(k[grid], m[every], s[grid], i) if over[OWNER[left[i]]] else np.inf
             for i in range(len(left))
         ]
         left.pop(int(np.argmin(costs)))

@@ -6,6 +6,7 @@ from tests._reference import build, families
 
 import streamgp as sgp
 from streamgp.data.batch import Rows
+from streamgp.inference.carry import Marginals, Projection
 from streamgp.inference.learner import Learner
 from streamgp.inference.vem import VEM
 from streamgp.online.progress import Progress
@@ -37,14 +38,27 @@ def one_by_one(learner, state, rows):
 
 
 def assert_same_state(got, wanted, tolerance=1e-8):
+    """What was said, mixed and unmixed, and what is remembered."""
     for a, b in (
         (got.site.linear[0], wanted.site.linear[0]),
         (got.site.precision[0], wanted.site.precision[0]),
+        *zip(got.past.arrays(), wanted.past.arrays(), strict=True),
         (got.memory.gradient, wanted.memory.gradient),
     ):
-        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * (1 + np.max(np.abs(b))))
-    assert got.count == wanted.count
-    assert got.energy == pytest.approx(wanted.energy, rel=1e-9)
+        largest = np.max(np.abs(b), initial=0.0)
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * (1 + largest))
+    np.testing.assert_array_equal(got.heard, wanted.heard)
+    assert_same_site(got, got.replace())
+
+
+def assert_same_site(got, wanted):
+    """The site that was computed on the way is the one that the sums imply."""
+    for a, b in zip(
+        (*got.site.linear, *got.site.precision),
+        (*wanted.site.linear, *wanted.site.precision),
+        strict=True,
+    ):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * (1 + np.max(np.abs(b))))
 
 
 @pytest.mark.parametrize("name", families.FAMILIES)
@@ -77,6 +91,25 @@ def test_filtering_is_as_many_steps_with_the_usual_settings(name):
     np.testing.assert_allclose(
         together.memory.precision, apart.memory.precision, rtol=1e-6, atol=1e-8
     )
+
+
+@pytest.mark.parametrize("rule", [Projection(), Marginals()], ids=["projection", "marginals"])
+def test_filtering_goes_on_where_points_were_dropped(rule):
+    """Of several channels, whether or not they can still be told apart."""
+    names = ["Gaussian", "Categorical", "Poisson"]
+    generator = np.random.default_rng(0)
+    parts = families.draw(generator, names, 0, 5, rows=15)
+    learner = Learner(VEM(evaluations=5), carry=rule, e_tolerance=1e-11)
+    z = [np.linspace(0, 5, 6)] * 2
+    state = learner.init(families.started(names, 2, parts), build.points(*z))
+    state, _ = learner.step(state, build.rows(*parts))
+    state = learner.move(state, build.points(*[own[::2] for own in z]))
+    assert (state.merged is None) == isinstance(rule, Projection)
+    rows = build.rows(*families.draw(generator, names, 0, 6, rows=5))
+    together, scores = learner.filter(state, rows)
+    apart, wanted = one_by_one(learner, state, rows)
+    np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5)
+    assert_same_state(together, apart, 1e-4)
 
 
 def test_blocks_of_gaussian_rows_keep_their_order():
