@@ -392,15 +392,26 @@ def test_a_column_that_never_moves():
     np.testing.assert_allclose(nearby.mean, at.mean, atol=1e-3)
 
 
+def level_variances(model):
+    """What is left to be known of the level of each latent parameter, by channel."""
+    state, spreads = model.state, model.state.plain.basis_spreads()[:, 0]
+    variances = spreads**2 * np.diag(state.posterior.covariance[0])[-len(spreads) :]
+    assert np.all(variances < 0.5 * spreads**2)  # the data say something
+    return dict(
+        zip(model.channels, np.split(variances, state.plain.outputs.first[1:]), strict=True)
+    )
+
+
 def test_far_from_everything(trained):
-    """Nothing is known there but the prior."""
+    """Nothing is known there but the prior, and what the data say of the channels' levels."""
     far = np.array([1e3, -1e6, 1e12, -1e99])
+    levels = level_variances(trained)
     for name, prediction in trained.predict(far).items():
         assert_sound(prediction)
         weights = trained.hyperparameters["channels"][name]["weights"]
         prior = np.sum(weights**2, axis=-1)
         variance = np.reshape(prediction.latent_variance, (4, -1))
-        np.testing.assert_allclose(variance, np.tile(prior, (4, 1)), rtol=1e-9)
+        np.testing.assert_allclose(variance, np.tile(prior + levels[name], (4, 1)), rtol=1e-9)
         assert np.all(prediction.latent_mean == prediction.latent_mean[0])
 
 

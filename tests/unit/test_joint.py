@@ -6,15 +6,18 @@ from tests._reference import build, dense
 
 from streamgp.inference.learner import Learner
 from streamgp.likelihoods import Categorical
+from streamgp.model.means import Constant
 
 WEIGHTS = np.array([[1.0, 0.4], [-0.3, 0.9]])
 LENGTHSCALES, NOISE, OFFSETS = (1.0, 2.0), (0.3, 0.2), (0.5, -2.0)
+SPREAD = 1.5  # of the levels
 
 
 def _kernel(a, of_a, b, of_b):
-    """Covariance of f_d(x): Σ_q w_dq w_eq k_q, entry by entry."""
+    """Covariance of f_d(x): Σ_q w_dq w_eq k_q and that of the levels, entry by entry."""
     grams = [dense.rbf(a[:, None], b[:, None], lengthscale) for lengthscale in LENGTHSCALES]
-    return sum(np.outer(WEIGHTS[of_a, q], WEIGHTS[of_b, q]) * gram for q, gram in enumerate(grams))
+    mixed = [np.outer(WEIGHTS[of_a, q], WEIGHTS[of_b, q]) * gram for q, gram in enumerate(grams)]
+    return sum(mixed) + SPREAD**2 * (of_a[:, None] == of_b)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,7 @@ def posterior():
     y = np.sin(x) + np.array(OFFSETS)[of] + 0.1 * rng.normal(size=9)
     learner = Learner(learning=None)
     channels = [
-        build.channel(build.gaussian(noise), [weights], offset)
+        build.channel(build.gaussian(noise), [weights], offset, mean=Constant(), spread=SPREAD)
         for noise, weights, offset in zip(NOISE, WEIGHTS, OFFSETS, strict=True)
     ]
     state = learner.init(build.model(channels, LENGTHSCALES), build.points(x, x))
@@ -70,7 +73,7 @@ def test_several_latent_parameters_lie_together(factorised):
     learner = Learner(learning=None, factorised=factorised)
     generator = np.random.default_rng(0)
     channels = [
-        build.channel(Categorical(3), generator.normal(size=(3, 2))),
+        build.channel(Categorical(3), generator.normal(size=(3, 2)), mean=Constant()),
         build.channel(build.gaussian(0.3), [[0.8, 0.5]], 0.4),
     ]
     z = np.linspace(0, 4, 5)
@@ -94,9 +97,11 @@ def test_several_latent_parameters_lie_together(factorised):
 def test_beyond_the_inducing_points_the_prior_is_left(factorised):
     """Few points, none nearby: what they leave open is correlated between rows all the same."""
     learner = Learner(learning=None, factorised=factorised)
-    model = build.model([build.channel(build.gaussian(0.3), [[0.8, 0.5]])], LENGTHSCALES)
+    channel = build.channel(build.gaussian(0.3), [[0.8, 0.5]], mean=Constant(), spread=SPREAD)
+    model = build.model([channel], LENGTHSCALES)
     state = learner.init(model, build.points([-50.0], [-50.0]))
     s = np.array([[0.0], [0.5], [3.0]])
     _, covariance = learner.predict_joint(state, s, [0])
     grams = [dense.rbf(s, s, lengthscale) for lengthscale in LENGTHSCALES]
-    np.testing.assert_allclose(covariance, 0.8**2 * grams[0] + 0.5**2 * grams[1], atol=1e-9)
+    wanted = 0.8**2 * grams[0] + 0.5**2 * grams[1] + SPREAD**2
+    np.testing.assert_allclose(covariance, wanted, atol=1e-9)

@@ -160,6 +160,7 @@ def pair():
         mixing={"a": [[1.0]], "b": [[-2.0]]},
         inducing=sgp.Fixed(X),
         learning=None,
+        mean=None,  # levels of their own would set the channels apart
     )
     model.update({"a": (X[:3], np.sin(X[:3]))})
     return model
