@@ -11,7 +11,7 @@ from streamgp.inference import m_step
 from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
 from streamgp.inference.e_step import first_sites
 from streamgp.model.specification import Specification
-from streamgp.parameters import free_vector, with_free
+from streamgp.parameters import Positive, free_vector, with_free
 from streamgp_lab.baselines import paper, streaming_sparse
 from streamgp_lab.baselines.core import literal_model, start_model
 from streamgp_lab.baselines.exact import Exact, evidence
@@ -327,11 +327,18 @@ KNOWN = {
 }
 
 
+def their_kernel(x):
+    """A kernel that starts where theirs did, with the same prior."""
+    spread = np.std(x, keepdims=True)
+    return sgp.RBF(lengthscale=Positive(0.25 * spread, centre=spread, spread=1.5))
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_results_are_those_of_another_implementation(name, monkeypatch):
     monkeypatch.setattr(m_step, "FLAT", 1e-5)  # where the other one stopped
     if name == "exact":
-        specification = Specification({"a": sgp.Gaussian(), "b": sgp.Gaussian()}, 1)
+        kernel = their_kernel(np.concatenate([X, X[::4]]))
+        specification = Specification({"a": sgp.Gaussian(), "b": sgp.Gaussian()}, [kernel])
         data = {"a": (X, Y), "b": (X[::4], 10 * Y[::4])}
         method = Exact(specification, start=literal_model(specification, data))
         method.update(data)
@@ -340,7 +347,7 @@ def test_results_are_those_of_another_implementation(name, monkeypatch):
         binary = name.endswith("Bernoulli")
         y = (np.sin(2 * X) > 0).astype(float) if binary else Y
         likelihood = sgp.Bernoulli() if binary else sgp.Gaussian()
-        sparse = StreamingSparse(likelihood, points=lambda t: 5 * t)
+        sparse = StreamingSparse(likelihood, their_kernel(X[:20]), points=lambda t: 5 * t)
         for part in np.array_split(np.arange(40), 2):
             sparse.update({"y": (X[part], y[part])})
         found = sparse.predict(AT)
