@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.likelihood_memory import expand_likelihoods
+from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.past import Said
 from streamgp.inference.posterior import Marginals, marginals
 from streamgp.inference.prior import Points
@@ -88,7 +88,13 @@ class Learner:
         )
 
     def step(
-        self, state: State, rows: Rows, start: MultiTaskGP | None = None, *, learn: bool = True
+        self,
+        state: State,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
     ) -> tuple[State, Info]:
         """Fold rows in; with `learn`, and a rule of learning, hyperparameters as well.
 
@@ -98,6 +104,8 @@ class Learner:
                 is carried.
             start: The hyperparameters to begin from, if not the state's own.
             learn: Whether hyperparameters may be learned.
+            remember: Whether to keep, for later learning, how the rows depend on the kernels. By
+                default that is so if hyperparameters are learned.
 
         Returns:
             What is known after, and what happened.
@@ -112,7 +120,8 @@ class Learner:
         learned = episode.learn(begin, self.learning if learn else None)
         trial, fit, remembered = learned.trial, learned.fit, state.memory
         if self.learning is not None:
-            remembered = episode.remembered(learned, kernels=learn)
+            kernels = learn if remember is None else remember
+            remembered = episode.remembered(learned, kernels=kernels)
         after = state.replace(
             model=trial.wrapped,
             past=episode.past_after(learned),
@@ -120,16 +129,12 @@ class Learner:
             heard=episode.heard,
             merged=episode.merged_after(learned),
         )
-        # What the step has computed on the way need not be computed again.
-        vars(after).update(
-            plain=trial.setting.model,
-            prior=trial.prior,
-            reading=trial.reading,
-            site=fit.site,
-            posterior=fit.posterior,
-        )
-        said = trial.reading.beside(state.past) - state.reading.beside(state.past)
-        bound = fit.bound + said - state.posterior.log_evidence
+        # What the step has computed on the way need not be computed again. The site and q(v) are
+        # read from the past all the same: a state from a file then goes on with the same bits.
+        vars(after).update(plain=trial.setting.model, prior=trial.prior, reading=trial.reading)
+        bound = fit.bound - state.posterior.log_evidence
+        if trial.reading is not state.reading:
+            bound += trial.reading.beside(state.past) - state.reading.beside(state.past)
         work = (learned.e_rounds, learned.m_evaluations)
         finite = after.is_finite(with_model=trial.wrapped is not state.model)
         return after, Info(bound, batch.as_they_came(before), *work, finite)
@@ -143,16 +148,14 @@ class Learner:
         """
         done = filter_rows(state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
         batch, remembered, known = done.setting.batch, state.memory, state.past.copy()
-        if self.learning is not None:
+        if self.learning is not None and needs_memory(state.model):
             of_likelihoods = expand_likelihoods(state.model, done.setting, done.after)
             remembered += memory.joined(memory.blank(state.model.kernels), of_likelihoods)
         basis = state.plain.basis(batch)
         past.add(known, Said(done.setting, done.rows, done.projection, basis, done.after))
         heard = Episode(state, batch, self._options).heard
         after = state.replace(past=known, memory=remembered, heard=heard)
-        vars(after).update(
-            plain=state.plain, prior=state.prior, reading=state.reading, site=done.site
-        )
+        vars(after).update(plain=state.plain, prior=state.prior, reading=state.reading)
         return after, batch.as_they_came(scores(state.plain, batch, done.before))
 
     def predict(

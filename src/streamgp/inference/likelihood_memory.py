@@ -18,6 +18,15 @@ from streamgp.numerics.linalg import positive_part
 from streamgp.parameters import free_gradient, free_size, free_vector, unwrap, with_free
 
 
+def needs_memory(wrapped: MultiTaskGP) -> bool:
+    """Whether there is a likelihood parameter to be remembered."""
+    return any(map(_is_remembered, (channel.likelihood for channel in wrapped.channels)))
+
+
+def _is_remembered(wrapped: Likelihood) -> bool:
+    return not wrapped.scales_sites and free_size(wrapped) > 0
+
+
 def expand_likelihoods(wrapped: MultiTaskGP, setting: Setting, at_rows: Marginals) -> Memory:
     """The expansion of a batch's expected log-density in the parameters of the channels."""
     said = [memory.blank(channel) for channel in wrapped.channels]
@@ -25,7 +34,7 @@ def expand_likelihoods(wrapped: MultiTaskGP, setting: Setting, at_rows: Marginal
     for group, _, mean, covariance in of_groups(model, batch, at_rows.mean, at_rows.covariance):
         channel = wrapped.channels[group.channel]
         likelihood = channel.likelihood
-        if free_size(likelihood) and not likelihood.scales_sites:
+        if _is_remembered(likelihood):
             own = _expanded(likelihood, group, mean, covariance)
             rest = memory.blank((channel.weights, channel.scale))
             said[group.channel] = memory.joined(own, rest)

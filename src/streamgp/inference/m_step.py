@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 _SUFFICIENT = 1e-4  # Armijo: part of the promised decrease that a step must deliver
-FLAT = 1e-5  # a gradient, or a gain, per observation below which nothing is left to do
+FLAT = 1e-6  # a gradient, or a gain, per observation below which nothing is left to do
 _LONGEST = 2.0  # a step moves no log-parameter by more than this
 
 Objective = Callable[[Float[np.ndarray, " T"]], tuple[float, Float[np.ndarray, " T"]]]

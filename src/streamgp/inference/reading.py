@@ -57,7 +57,8 @@ class Reading:
     def site(self, past: Past) -> Site:
         """λ and Λ on v: latent functions and, last, the weights of the mean functions."""
         linear = self._linear(past)
-        blocks = [self._block(past, q, r) for q, r in past.parts]
+        pairs = zip(past.parts, past.precision, strict=True)
+        blocks = [self._block(sums, q, r) for (q, r), sums in pairs]
         if past.is_factorised:
             return Site(tuple(linear), tuple(blocks))
         ends = np.cumsum([0, *map(len, linear)])
@@ -74,12 +75,14 @@ class Reading:
         ]
         return [*latent, np.ravel(strength[:, None] * self.spreads * past.linear[-1])]
 
-    def _block(self, past: Past, q: int, r: int) -> Float[np.ndarray, "_ _"]:
+    def _block(
+        self, sums: Float[np.ndarray, "C _ _"], q: int, r: int
+    ) -> Float[np.ndarray, "_ _"]:
         """Λ between two parts of v."""
-        sums, mean = past.precision[past.parts.index((q, r))], len(past.linear) - 1
-        if r < mean:
+        latents = self.loadings.shape[1]
+        if r < latents:
             return _weighted(self._pair_weights(q, r), sums)
-        if q < mean:
+        if q < latents:
             count, width, basis = sums.shape
             columns = self._toward(q) @ sums.reshape(count, width * basis)
             columns = columns.reshape(len(self.loadings), width, basis) * self.spreads[:, None, :]
@@ -98,15 +101,11 @@ class Reading:
         return self.strength[self.outputs.pair_channel]
 
     def _toward(self, q: int) -> Float[np.ndarray, "O C"]:
-        """s ℓ_kq of each pair (j, k), in the row of j, and in that of k where they differ."""
-        outputs, strength, numbers = self.outputs, self._pair_strength, np.arange(len(self._pairs))
-        found = np.zeros((len(self.loadings), len(numbers)))
-        found[outputs.right, numbers] = strength * self.loadings[outputs.left, q]
-        apart = outputs.apart
-        found[outputs.left[apart], numbers[apart]] = (
-            strength[apart] * self.loadings[outputs.right[apart], q]
-        )
-        return found
+        """s ℓ_kq of each pair (j, k) in the row of j, and s ℓ_jq in that of k where they differ."""
+        own, outputs = self.loadings[:, q], self.outputs
+        strength = self._pair_strength
+        found = outputs.by_left * (strength * own[outputs.right])
+        return found + outputs.by_right * (strength * own[outputs.left])
 
     @property
     def _pairs(self) -> np.ndarray:
@@ -131,9 +130,9 @@ class Reading:
         return 0.5 * float(np.sum(own) - np.sum(self._open(past)))
 
     def _open(self, past: Past) -> Float[np.ndarray, " C"]:
-        latents = range(self.loadings.shape[1])
-        weights = np.stack([self._pair_weights(q, q) for q in latents], axis=1)
-        return np.sum(weights * past.slack, axis=1)
+        products = self.loadings[self.outputs.left] * self.loadings[self.outputs.right]
+        said = np.sum(products * past.slack, axis=1)
+        return self._pair_strength * self.outputs.entries * said
 
     # -- derivatives -----------------------------------------------------------------------------
 
@@ -142,25 +141,20 @@ class Reading:
     ) -> ByReading:
         """Derivatives of the bound, `beside` included, from those by λ and Λ."""
         parts = _Parts.of(past, self, by_linear, by_precision)
-        outputs, strength = self.outputs, self._pair_strength
-        left, right, apart = outputs.left, outputs.right, outputs.apart
+        outputs, strength = self.outputs, self._pair_strength[:, None]
+        left, right = self.loadings[outputs.left], self.loadings[outputs.right]
         # Of Σ s ℓ_jq ℓ_kr G_qr, where G holds the inner products of A with Λ̄.
         inner = self._inner(past, parts)
-        of_left = strength[:, None] * np.einsum("cqr,cr->cq", inner, self.loadings[right])
-        of_right = strength[:, None] * np.einsum("cqr,cr->cq", inner, self.loadings[left])
-        twice = np.where(apart, 2.0, 1.0)
-        said = twice * np.sum(of_left * self.loadings[left], axis=1)
-        of_left, of_right = 2 * of_left, 2 * of_right
+        of_left = strength * np.einsum("cqr,cr->cq", inner, right)
+        of_right = strength * np.einsum("cqr,cr->cq", inner, left)
+        said = outputs.entries * np.sum(of_left * left, axis=1)
         if not past.is_factorised:
             toward_right, toward_left = self._mean_inner(past, parts)
-            of_left += 2 * toward_right
-            of_right += 2 * toward_left
-            said += 2 * np.sum(toward_right * self.loadings[left], axis=1)
-            said += 2 * apart * np.sum(toward_left * self.loadings[right], axis=1)
-        said += twice * self._of_means(past, parts)
-        by_loadings = np.zeros_like(self.loadings)
-        np.add.at(by_loadings, left, of_left)
-        np.add.at(by_loadings, right[apart], of_right[apart])
+            of_left, of_right = of_left + toward_right, of_right + toward_left
+            said += 2 * np.sum(toward_right * left, axis=1)
+            said += 2 * outputs.apart * np.sum(toward_left * right, axis=1)
+        said += outputs.entries * self._of_means(past, parts)
+        by_loadings = 2 * (outputs.by_left @ of_left + outputs.by_right @ of_right)
         return self._with_linear(past, parts, by_loadings, said)
 
     def _inner(self, past: Past, parts: "_Parts") -> Float[np.ndarray, "C Q Q"]:
@@ -209,15 +203,14 @@ class Reading:
         said: Float[np.ndarray, " C"],
     ) -> ByReading:
         """With what comes through λ, and through what is beside the site."""
-        channel, strength = self.outputs.channel, self.strength[self.outputs.channel]
+        strength = self.strength[self.outputs.channel]
         seen = np.stack([a @ parts.linear[q] for q, a in enumerate(past.linear[:-1])], axis=1)
         by_loadings = by_loadings + strength[:, None] * seen
         told = strength * np.sum(seen * self.loadings, axis=1)
         of_means = parts.linear[-1].reshape(self.spreads.shape)
         told += strength * np.sum(self.spreads * past.linear[-1] * of_means, axis=1)
         by_strength = 0.5 * (past.count - self.strength * past.energy)
-        np.add.at(by_strength, channel, told)
-        np.add.at(by_strength, self.outputs.pair_channel, said)
+        by_strength += self.outputs.by_channel @ told + self.outputs.pairs_by_channel @ said
         return ByReading(by_loadings, by_strength)
 
 

@@ -24,7 +24,7 @@ from streamgp.data.batch import Batch, Group, Rows
 from streamgp.inference.e_step import Setting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_sites
-from streamgp.inference.sites import RowSites, RunBlocks, Site, aggregate
+from streamgp.inference.sites import RowSites, RunBlocks
 from streamgp.inference.state import State
 from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
@@ -41,7 +41,6 @@ class Filtered(NamedTuple):
 
     Attributes:
         setting: The hyperparameters, the rows and their features.
-        site: Carried and rows together.
         rows: The site of each row.
         before: q(f) of each row before it was learned.
         after: q(f) of each row right after.
@@ -49,7 +48,6 @@ class Filtered(NamedTuple):
     """
 
     setting: Setting
-    site: Site
     rows: RowSites
     before: Marginals
     after: Marginals
@@ -75,7 +73,6 @@ def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> F
         fold.block(come[begin : begin + _BLOCK])
     return Filtered(
         setting,
-        state.site + aggregate(batch, fold.sites, setting.features),
         fold.sites,
         fold.before.marginals(setting),
         fold.after.marginals(setting),

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,7 +94,7 @@ class State:
             arrays += [*self.merged.linear, *self.merged.precision]
         if with_model:
             arrays.append(free_vector(self.model))
-        return all(bool(np.isfinite(np.sum(array))) for array in arrays)
+        return math.isfinite(sum(float(array.sum()) for array in arrays))
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles hold the fields only."""

@@ -30,7 +30,7 @@ from streamgp.inference.e_step import (
     fit_rows,
 )
 from streamgp.inference.kernel_memory import expand_kernels
-from streamgp.inference.likelihood_memory import expand_likelihoods
+from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.m_step import FLAT, maximise
 from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.past import Past, Said, add
@@ -340,11 +340,13 @@ class Episode:
         learned from.
         """
         trial, fit = learned.trial, learned.fit
+        past = self.state.memory.recentred(trial.wrapped, self.state.model)
+        if not kernels and not needs_memory(trial.wrapped):
+            return past
         of_kernels = memory.blank(trial.wrapped.kernels)
         if kernels:
             of_kernels = expand_kernels(
                 trial.wrapped, trial.setting, trial.prior, trial.mixed, fit.posterior
             )
         of_likelihoods = expand_likelihoods(trial.wrapped, trial.setting, fit.marginals)
-        past = self.state.memory.recentred(trial.wrapped, self.state.model)
         return past + memory.joined(of_kernels, of_likelihoods)

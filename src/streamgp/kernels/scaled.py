@@ -15,6 +15,9 @@ from streamgp.registry import storable
 # Lengthscales start well below the spread of the inputs: from there the bound leads to longer ones,
 # whereas from a long start fast changes look like noise and stay so.
 _SHORT_START = 0.25
+# The prior of lengthscales is narrower than others, in natural log units: in a small first batch a
+# function that changes from row to row explains noise, and what it learned so stays.
+_DOUBT = 1.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class ScaledKernel(Kernel):
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
-        short = Positive(_SHORT_START * usual, centre=usual)
+        short = Positive(_SHORT_START * usual, centre=usual, spread=_DOUBT)
         defaults = {"lengthscale": short, "variance": variance}
         filled = {name: positive(value, defaults.get(name)) for name, value in fields_of(self)}
         for name, node in filled.items():

@@ -52,6 +52,11 @@ class Outputs(NamedTuple):
         left: The first latent parameter of each pair.
         right: The second, which may be the same but does not come before it.
         apart: Whether the two differ, so that the pair stands for two entries of a matrix.
+        entries: How many entries of a matrix each pair stands for: one, or two.
+        by_left: Adds up numbers of pairs for their first latent parameter.
+        by_right: The same for the second, of pairs whose two differ.
+        by_channel: Adds up numbers of latent parameters for their channel.
+        pairs_by_channel: Adds up numbers of pairs for their channel.
     """
 
     channel: Int[np.ndarray, " O"]
@@ -60,6 +65,11 @@ class Outputs(NamedTuple):
     left: Int[np.ndarray, " C"]
     right: Int[np.ndarray, " C"]
     apart: Bool[np.ndarray, " C"]
+    entries: Float[np.ndarray, " C"]
+    by_left: Float[np.ndarray, "O C"]
+    by_right: Float[np.ndarray, "O C"]
+    by_channel: Float[np.ndarray, "D O"]
+    pairs_by_channel: Float[np.ndarray, "D C"]
 
     def pairs_of(self, channel: int) -> slice:
         """Where a channel's pairs are."""
@@ -72,8 +82,22 @@ def outputs_of(latents: tuple[int, ...]) -> Outputs:
     channel = np.repeat(np.arange(len(latents)), latents)
     first = np.cumsum([0, *latents[:-1]])
     pairs = [(d, j, k) for d, own in enumerate(latents) for j in range(own) for k in range(j, own)]
-    of, left, right = np.array(pairs).T
-    return Outputs(channel, first, of, first[of] + left, first[of] + right, left != right)
+    of, j, k = np.array(pairs).T
+    left, right, apart = first[of] + j, first[of] + k, j != k
+    outputs, channels = np.arange(len(channel))[:, None], np.arange(len(latents))[:, None]
+    return Outputs(
+        channel,
+        first,
+        of,
+        left,
+        right,
+        apart,
+        entries=1.0 + apart,
+        by_left=(outputs == left) * 1.0,
+        by_right=((outputs == right) & apart) * 1.0,
+        by_channel=(channels == channel) * 1.0,
+        pairs_by_channel=(channels == of) * 1.0,
+    )
 
 
 @storable

@@ -172,18 +172,23 @@ class Specification:
             weights = given if isinstance(given, Node) else Real(given)
             size = fixed(np.ones(likelihood.latents))
         else:
-            weights = Real(self._random_weights(name, likelihood.latents))
+            weights = Real(self.random_weights(name))
         return Channel(started, weights, fixed(offset), size, functions, fixed(spread))
 
-    def _random_weights(self, name: str, count: int) -> Float[np.ndarray, "J Q"]:
+    def random_weights(self, name: str, turn: int = 0) -> Float[np.ndarray, "J Q"]:
         """Each latent parameter leans on a latent function of its own, and a little on all.
 
         Channels so start nearly independent, and the data couple them. From weights of equal
         size the first channel to arrive would tie all latent functions to itself.
+
+        Args:
+            name: Of the channel.
+            turn: Gives other weights each time.
         """
         latents, index = sum(self.draws), self.names.index(name)
+        count = self.channels[name].latents
         before = sum(c.latents for c in list(self.channels.values())[:index])
-        generator = np.random.default_rng([self.seed, index])
+        generator = np.random.default_rng([self.seed, index, turn] if turn else [self.seed, index])
         weights = 0.2 * generator.normal(size=(count, latents))
         weights[np.arange(count), (before + np.arange(count)) % latents] += 0.8
         return weights

@@ -24,6 +24,7 @@ from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
+from streamgp.online.starts import Starts
 
 _PLACEMENTS = 3  # how often one update may place points anew as its kernels are learned
 
@@ -35,6 +36,17 @@ class Work(NamedTuple):
     e_rounds: int = 0
     m_evaluations: int = 0
     budget_spent: bool = False
+
+
+class _How(NamedTuple):
+    """The number of an update, and what it does beside folding its rows in.
+
+    It learns hyperparameters, or remembers for later how its rows depend on the kernels, or both.
+    """
+
+    update: int
+    learn: bool
+    remember: bool
 
 
 def total(works: Iterable[Work]) -> Work:
@@ -73,12 +85,16 @@ class Updater:
             _, scores = watched(progress, rows, self._scores(before, rows))
             return max(scores.surprise.values())
 
-        learn = self.schedule.is_due(progress, rows, surprise, learn=learn)
+        due = self.schedule.is_due(progress, rows, surprise, learn=learn)
+        if due and not before.count:
+            tried = Starts(self.specification, self.placer, self.learner, before, rows, axes)
+            start = tried.best()
+        how = _How(progress.updates + 1, due, due or self.schedule.remembers(rows, learn=learn))
         fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
-        after, scores, work = fold(before, rows, start, progress.updates + 1, learn)
-        now = progress.after(rows, after, updates=1, learned=learn)
+        after, scores, work = fold(before, rows, start, how)
+        now = progress.after(rows, after, updates=1, learned=due)
         now, seen = watched(now, rows, scores)
-        result = Result.LEARNED if learn else Result.KEPT_HYPERPARAMETERS
+        result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
 
     def refine(self, progress: Progress) -> tuple[Progress, UpdateReport]:
@@ -86,7 +102,8 @@ class Updater:
         begin, state = time.perf_counter(), progress.state
         assert state is not None
         nothing = Rows(state.points[0][:0], np.zeros((0, 1)), np.zeros(0, int))
-        after, work, _ = self._step(state, nothing, None, learn=True)
+        how = _How(progress.updates, learn=True, remember=True)
+        after, work, _ = self._step(state, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
         return now, self.report(progress, now, Scores({}, {}, ()), work, Result.REFINED, begin)
 
@@ -115,11 +132,12 @@ class Updater:
         return state if left == 1.0 else self.learner.tempered(state, left)
 
     def _fold(
-        self, before: State, rows: Rows, start: MultiTaskGP | None, update: int, learn: bool
+        self, before: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
+        learn, update = how.learn, how.update
         if not learn and update > 1 and self.placer.settled(before, rows).all():
-            after, work, numbers = self._step(before, rows, start, learn=False)
+            after, work, numbers = self._step(before, rows, start, how)
             return after, numbers, work
         points, scores = None, None
         for _ in range(_PLACEMENTS):
@@ -130,7 +148,7 @@ class Updater:
             room, placed = self.placer.room(before, points, rows)
             moved = self.placer.move(room, placed)
             moved = self.placer.refined(room, moved, rows, start or before.model)
-            after, work, numbers = self._step(moved, rows, start, learn=learn)
+            after, work, numbers = self._step(moved, rows, start, how)
             if scores is None:  # of the rows before anything was learned from them
                 scores = numbers
             start = after.model
@@ -142,16 +160,18 @@ class Updater:
         return self.placer.pruned(before, after, rows), scores, work
 
     def _step(
-        self, state: State, rows: Rows, start: MultiTaskGP | None, *, learn: bool
+        self, state: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
     ) -> tuple[State, Work, Float[np.ndarray, " N"]]:
         """The state after, what it took, and the rows' scores."""
-        after, info = self.learner.step(state, rows, start, learn=learn)
+        after, info = self.learner.step(
+            state, rows, start, learn=how.learn, remember=how.remember
+        )
         check(info.finite)
         work = Work(info.bound, info.e_rounds, info.m_evaluations)
         return after, work, info.log_predictive
 
     def _fold_in_parts(
-        self, before: State, rows: Rows, start: MultiTaskGP | None, update: int, learn: bool
+        self, before: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """A batch too large to hold at once, in random parts.
 
@@ -162,8 +182,8 @@ class Updater:
         state, works, learned_at = before, [], 0
         for begin in range(0, rows.size, self.batch_rows):
             part = rows.take(order[begin : begin + self.batch_rows])
-            due = learn and self.schedule.is_due_in_parts(begin + part.size, learned_at)
-            state, _, work = self._fold(state, part, start, update, due)
+            due = how.learn and self.schedule.is_due_in_parts(begin + part.size, learned_at)
+            state, _, work = self._fold(state, part, start, how._replace(learn=due))
             learned_at = begin + part.size if due else learned_at
             start = state.model
             works.append(work)

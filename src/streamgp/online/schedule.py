@@ -15,6 +15,7 @@ from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 
 _CALM = 2.0  # surprise up to which hyperparameters are learned from a world that fades
+_WORTH_REMEMBERING = 0.1  # rows that are remembered, as a part of those between two M steps
 _GROWTH = 1.5  # of a large batch between two M steps
 
 
@@ -48,6 +49,16 @@ class Schedule:
         if progress.total + rows.size < progress.learned_at + self._pause(progress):
             return False
         return self._is_steady(progress) or surprise() < _CALM
+
+    def remembers(self, rows: Rows, *, learn: bool) -> bool:
+        """Whether an update that does not learn remembers how its rows depend on the kernels.
+
+        Otherwise kernels that are learned later would forget it. For few rows it is not worth what
+        it costs.
+        """
+        if not learn or self.rule is None:
+            return False
+        return rows.size >= _WORTH_REMEMBERING * self.rule.every
 
     def samples_before_next(self, progress: Progress, rows: Rows, *, learn: bool) -> int:
         """How many of these samples, taken one by one, come before one that learns."""

@@ -1,0 +1,129 @@
+"""Starts: where hyperparameters begin is chosen by the evidence of the first batch.
+
+A bound has several optima, and the spread of the inputs is a poor guess of a lengthscale when many
+cycles lie within a batch. A few starts are therefore learned for a short while, and learning goes
+on from the one that explains the first batch best, priors included.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from streamgp.data.axes import Axis, input_names
+from streamgp.data.batch import Rows
+from streamgp.inducing.placement import Placer
+from streamgp.inference.learner import Learner
+from streamgp.inference.state import State
+from streamgp.inference.vem import VEM
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.model.specification import Specification
+from streamgp.parameters import free_size, free_vector, prior_of, replaced, with_free
+
+_SHORTER = 0.25  # how much shorter the next lengthscales to try are
+_SHORTEST = _SHORTER**3
+_WEIGHTS = 2  # further starts of the weights
+_EVALUATIONS = 10  # of the bound, for each start
+_ROWS = 1024  # that starts are judged by
+
+
+class _Tried(NamedTuple):
+    """A start, what it learned in a short while, and how well that explains the rows."""
+
+    start: MultiTaskGP
+    learned: MultiTaskGP
+    score: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Starts:
+    """The starts of a model that has no data yet.
+
+    Attributes:
+        specification: Of the model.
+        placer: Puts points for each start.
+        learner: Of the model, with a rule of learning.
+        before: The state before any data.
+        rows: The first batch.
+        axes: What its input columns are.
+    """
+
+    specification: Specification
+    placer: Placer
+    learner: Learner
+    before: State
+    rows: Rows
+    axes: Sequence[Axis]
+
+    def best(self) -> MultiTaskGP:
+        """The hyperparameters to learn from."""
+        best = self._tried(self.before.model)
+        best = self._with_best_lengthscales(best)
+        for start in self._with_other_weights(best.start):
+            best = _better(best, self._tried(start))
+        return best.learned
+
+    @functools.cached_property
+    def _some(self) -> Rows:
+        """The rows, or some of them at random where there are many."""
+        if self.rows.size <= _ROWS:
+            return self.rows
+        generator = np.random.default_rng(self.specification.seed)
+        return self.rows.take(np.sort(generator.permutation(self.rows.size)[:_ROWS]))
+
+    def _with_best_lengthscales(self, best: _Tried) -> _Tried:
+        """Shorter ones of all latent functions, as long as that helps; then different ones."""
+        count = len(best.start.kernels)
+        if not free_size(best.start.kernels):
+            return best
+        factor = 1.0
+        while factor > _SHORTEST:
+            factor *= _SHORTER
+            other = self._tried(self._with_lengthscales([factor] * count))
+            if other.score <= best.score:
+                break
+            best = other
+        if count > 1:
+            factors = [2 * factor * _SHORTER ** (k / (count - 1)) for k in range(count)]
+            best = _better(best, self._tried(self._with_lengthscales(factors)))
+        return best
+
+    def _with_lengthscales(self, factors: Sequence[float]) -> MultiTaskGP:
+        """The first model with each kernel as it would start for inputs that much closer."""
+        model, first = self.before.model, int(self.rows.channel[0])
+        y = self.rows.of(first, model.channels[first].likelihood.observation_dim)
+        names, kernels = input_names(self.axes), []
+        for k, factor in enumerate(factors):
+            closer = self.specification.kernels(factor * self.rows.x, y, names)[k]
+            kernels.append(with_free(model.kernels[k], free_vector(closer)))  # priors stay
+        return replaced(model, kernels=tuple(kernels))
+
+    def _with_other_weights(self, model: MultiTaskGP) -> Iterator[MultiTaskGP]:
+        """The model with other random weights, if channels share several latent functions."""
+        if len(model.outputs.channel) == 1 or sum(model.draws) == 1:
+            return
+        for turn in range(1, _WEIGHTS + 1):
+            channels = []
+            for name, channel in zip(self.specification.names, model.channels, strict=True):
+                weights = self.specification.random_weights(name, turn)
+                if free_size(channel.weights):
+                    moved = with_free(channel.weights, np.ravel(weights))
+                    channel = replaced(channel, weights=moved)
+                channels.append(channel)
+            yield replaced(model, channels=tuple(channels))
+
+    def _tried(self, start: MultiTaskGP) -> _Tried:
+        rule = VEM(rounds=1, evaluations=_EVALUATIONS)
+        learner = dataclasses.replace(self.learner, learning=rule)
+        points = self.placer.wanted(self.before, self._some, start, 1)
+        moved = self.placer.move(self.before, points)
+        state, info = learner.step(moved, self._some, start, remember=False)
+        theta, (centre, width) = free_vector(state.model), prior_of(state.model)
+        score = info.bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))
+        return _Tried(start, state.model, score if np.isfinite(score) else -np.inf)
+
+
+def _better(one: _Tried, other: _Tried) -> _Tried:
+    return other if other.score > one.score else one
