@@ -47,9 +47,7 @@ class Projection(Carry):
         merged = state.merged
         if merged is not None:
             merged = through(merged, [t.T for t in transitions])
-        moved = state.replace(
-            points=points, past=state.past.projected(transitions), merged=merged
-        )
+        moved = state.replace(points=points, past=state.past.projected(transitions), merged=merged)
         vars(moved).update(plain=state.plain, prior=new)
         return moved
 
@@ -69,9 +67,7 @@ class Marginals(Carry):
         new = Prior.of(state.plain, points)
         site = _with_marginals_kept(state, _transitions(state.prior, new))
         sizes, basis = [len(z) for z in points], state.past.sizes[-1]
-        blank = past.empty(
-            state.model.outputs, sizes, basis, factorised=state.past.is_factorised
-        )
+        blank = past.empty(state.model.outputs, sizes, basis, factorised=state.past.is_factorised)
         said = state.memory + expand_weights(state)
         moved = state.replace(points=points, past=blank, merged=site, memory=said)
         vars(moved).update(plain=state.plain, prior=new)

@@ -14,9 +14,9 @@ from jaxtyping import Float, Int
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
+from streamgp.inference.channel_memory import expand_channels, needs_memory
 from streamgp.inference.past import Said
-from streamgp.inference.posterior import Marginals, marginals
+from streamgp.inference.posterior import Marginals, latent_means, marginals
 from streamgp.inference.prior import Points
 from streamgp.inference.refinement import refine_points
 from streamgp.inference.sequential import filter_rows
@@ -149,8 +149,12 @@ class Learner:
         done = filter_rows(state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
         batch, remembered, known = done.setting.batch, state.memory, state.past.copy()
         if self.learning is not None and needs_memory(state.model):
-            of_likelihoods = expand_likelihoods(state.model, done.setting, done.after)
-            remembered += memory.joined(memory.blank(state.model.kernels), of_likelihoods)
+            latents = latent_means(state.posterior, done.projection)
+            variances = state.prior.variances(batch.x)
+            of_channels = expand_channels(
+                state.model, done.setting, done.rows, done.after, latents, variances
+            )
+            remembered += memory.joined(memory.blank(state.model.kernels), of_channels)
         basis = state.plain.basis(batch)
         past.add(known, Said(done.setting, done.rows, done.projection, basis, done.after))
         heard = Episode(state, batch, self._options).heard
@@ -165,8 +169,12 @@ class Learner:
         latents = state.plain.channels[channel].likelihood.latents
         if not len(x):
             return np.zeros((0, latents)), np.zeros((0, latents, latents))
-        at_rows = self._marginals(state, _unobserved(state.plain, x, channel))
-        return at_rows.mean.reshape(len(x), latents), at_rows.covariance[0]
+        batch, projection = _unobserved(state.plain, x, channel), state.prior.project(x)
+        mixed = Mixed.of(state.plain, batch, factorised=self.factorised)
+        at_rows = marginals(batch, state.posterior, mixed.features(projection))
+        means = latent_means(state.posterior, projection)
+        left = np.einsum("nq,jqkr,nr->njk", means, state.open_weights[channel], means)
+        return at_rows.mean.reshape(len(x), latents), at_rows.covariance[0] + left
 
     def predict_joint(
         self, state: State, x: Float[np.ndarray, "N P"], channels: Sequence[int]

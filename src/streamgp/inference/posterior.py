@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.sites import Blocks, RunBlocks, Site, inner
-from streamgp.model.mixing import Features
+from streamgp.model.mixing import Features, Projection
 from streamgp.numerics.linalg import cholesky_of_identity_plus, inverse_of, solve_lower
 
 
@@ -74,6 +74,13 @@ def marginals(batch: Batch, posterior: Posterior, features: Features) -> Margina
         block_means=block_means,
         explained=explained,
     )
+
+
+def latent_means(posterior: Posterior, projection: Projection) -> Float[np.ndarray, "N Q"]:
+    """E_q[u] of each latent function at the inputs of a projection."""
+    sizes = [len(values) for values in projection.values]
+    *means, _ = np.split(np.concatenate(posterior.mean), np.cumsum(sizes))
+    return np.stack([v.T @ m for v, m in zip(projection.values, means, strict=True)], axis=1)
 
 
 def add(a: RunBlocks, b: RunBlocks) -> RunBlocks:

@@ -75,9 +75,7 @@ class Reading:
         ]
         return [*latent, np.ravel(strength[:, None] * self.spreads * past.linear[-1])]
 
-    def _block(
-        self, sums: Float[np.ndarray, "C _ _"], q: int, r: int
-    ) -> Float[np.ndarray, "_ _"]:
+    def _block(self, sums: Float[np.ndarray, "C _ _"], q: int, r: int) -> Float[np.ndarray, "_ _"]:
         """Λ between two parts of v."""
         latents = self.loadings.shape[1]
         if r < latents:
@@ -157,8 +155,15 @@ class Reading:
         by_loadings = 2 * (outputs.by_left @ of_left + outputs.by_right @ of_right)
         return self._with_linear(past, parts, by_loadings, said)
 
-    def _inner(self, past: Past, parts: "_Parts") -> Float[np.ndarray, "C Q Q"]:
-        """⟨A_qr, Λ̄_qr⟩ of each pair, with what the open variance says on the diagonal."""
+    def stiffness(self, past: Past, second: Blocks) -> Float[np.ndarray, "C Q Q"]:
+        """Σ s P E[u uᵀ] of each pair over all rows, where E[v vᵀ] is `second`."""
+        parts = _Parts.of(past, self, tuple(map(np.diag, second)), second)
+        return self._pair_strength[:, None, None] * self._inner(past, parts, slack=1.0)
+
+    def _inner(
+        self, past: Past, parts: "_Parts", *, slack: float = -0.5
+    ) -> Float[np.ndarray, "C Q Q"]:
+        """⟨A_qr, Λ̄_qr⟩ of each pair, with that part of the open variance on the diagonal."""
         latents = self.loadings.shape[1]
         found = np.zeros((len(self._pairs), latents, latents))
         for (q, r), a in zip(past.parts, past.precision, strict=True):
@@ -166,7 +171,7 @@ class Reading:
                 found[:, q, r] = a.reshape(len(a), -1) @ np.ravel(parts.precision(q, r))
                 found[:, r, q] = found[:, q, r]
         diagonal = np.arange(latents)
-        found[:, diagonal, diagonal] -= 0.5 * past.slack
+        found[:, diagonal, diagonal] += slack * past.slack
         return found
 
     def _mean_inner(

@@ -14,6 +14,7 @@ from streamgp.inference.posterior import Posterior, condition
 from streamgp.inference.prior import Points, Prior
 from streamgp.inference.reading import Reading
 from streamgp.inference.sites import Site
+from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, unwrap
 from streamgp.registry import storable
@@ -69,6 +70,11 @@ class State:
     def posterior(self) -> Posterior:
         """q(v)."""
         return condition(self.site)
+
+    @functools.cached_property
+    def open_weights(self) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
+        """What data leave open about the loadings of each channel."""
+        return open_weights(self.model, self.past, self.reading, self.posterior)
 
     @property
     def count(self) -> float:

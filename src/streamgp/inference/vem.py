@@ -21,6 +21,7 @@ from streamgp.inference.bound_gradient import (
     kernel_gradient,
     summed,
 )
+from streamgp.inference.channel_memory import expand_channels, needs_memory
 from streamgp.inference.e_step import (
     Fit,
     Setting,
@@ -30,10 +31,10 @@ from streamgp.inference.e_step import (
     fit_rows,
 )
 from streamgp.inference.kernel_memory import expand_kernels
-from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.m_step import FLAT, maximise
 from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.past import Past, Said, add
+from streamgp.inference.posterior import latent_means
 from streamgp.inference.prior import Factors, Prior
 from streamgp.inference.reading import Reading, by_channels
 from streamgp.inference.sites import RowSites, Site, through
@@ -348,5 +349,11 @@ class Episode:
             of_kernels = expand_kernels(
                 trial.wrapped, trial.setting, trial.prior, trial.mixed, fit.posterior
             )
-        of_likelihoods = expand_likelihoods(trial.wrapped, trial.setting, fit.marginals)
-        return past + memory.joined(of_kernels, of_likelihoods)
+        if not needs_memory(trial.wrapped):
+            return past + memory.joined(of_kernels, memory.blank(trial.wrapped.channels))
+        latents = latent_means(fit.posterior, trial.projection)
+        variances = trial.prior.variances(self.batch.x)
+        of_channels = expand_channels(
+            trial.wrapped, trial.setting, fit.rows, fit.marginals, latents, variances
+        )
+        return past + memory.joined(of_kernels, of_channels)

@@ -124,7 +124,7 @@ class Updater:
         if state is None:
             axes = progress.schema.axes
             state = lifecycle.begin(asked, self.learner, rows.x, first, axes)
-        return lifecycle.introduce(asked, state, first) if first else state
+        return lifecycle.introduce(asked, state, first, rows) if first else state
 
     def _faded(self, state: State, progress: Progress, rows: Rows) -> State:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0
@@ -163,9 +163,7 @@ class Updater:
         self, state: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
     ) -> tuple[State, Work, Float[np.ndarray, " N"]]:
         """The state after, what it took, and the rows' scores."""
-        after, info = self.learner.step(
-            state, rows, start, learn=how.learn, remember=how.remember
-        )
+        after, info = self.learner.step(state, rows, start, learn=how.learn, remember=how.remember)
         check(info.finite)
         work = Work(info.bound, info.e_rounds, info.m_evaluations)
         return after, work, info.log_predictive

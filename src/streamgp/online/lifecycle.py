@@ -9,12 +9,13 @@ from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
+from streamgp.inference.posterior import latent_means
 from streamgp.inference.sites import Site
 from streamgp.inference.state import State
 from streamgp.model.initial_scales import spread_of
-from streamgp.model.multitask import MultiTaskGP
+from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.model.specification import Specification, no_observations
-from streamgp.parameters import free_size, replaced, unwrap
+from streamgp.parameters import free_size, replaced, unwrap, with_free
 
 _MANY = 8  # so many distinct points are never at one place
 
@@ -32,13 +33,46 @@ def begin(
     return learner.init(model, no_points)
 
 
-def introduce(specification: Specification, state: State, first: Mapping[str, np.ndarray]) -> State:
-    """Channels take their scale from their first data. No site depends on it yet."""
-    channels = tuple(
-        specification.channel(name, first[name]) if name in first else channel
-        for name, channel in zip(specification.names, state.model.channels, strict=True)
-    )
-    return state.replace(model=replaced(state.model, channels=channels))
+def introduce(
+    specification: Specification, state: State, first: Mapping[str, np.ndarray], rows: Rows
+) -> State:
+    """Channels take their scale, and a start of their weights, from their first data.
+
+    No site depends on it yet.
+    """
+    channels = []
+    for index, (name, channel) in enumerate(
+        zip(specification.names, state.model.channels, strict=True)
+    ):
+        if name in first:
+            channel = specification.channel(name, first[name])
+            if state.count and free_size(channel.weights):
+                x = rows.x[rows.channel == index]
+                channel = _with_fitting_weights(state, channel, x, first[name])
+        channels.append(channel)
+    return state.replace(model=replaced(state.model, channels=tuple(channels)))
+
+
+def _with_fitting_weights(
+    state: State, channel: Channel, x: Float[np.ndarray, "N P"], y: np.ndarray
+) -> Channel:
+    """The channel with weights that fit its first data, as far as the latent functions are known.
+
+    One step of ridge regression from the random start: with the means U of the latent functions at
+    the rows, and the rows' sites (b, P) at the offset, W ← W + (UᵀPU + I)⁻¹ Uᵀ(b − PUW). From a
+    start of the wrong sign, the functions would turn to the new channel and leave the old ones.
+    """
+    plain, projection = unwrap(channel), state.prior.project(x)
+    known = latent_means(state.posterior, projection)
+    count, latents = len(x), len(plain.scale)
+    offset = np.broadcast_to(plain.offset, (count, latents))
+    b, p = plain.likelihood.curvature(y, offset, np.zeros((count, latents, latents)))
+    weights = plain.weights.copy()
+    for j, scale in enumerate(plain.scale):
+        u, own = scale * known, p[:, j, j]
+        stiffness = (u.T * own) @ u + np.eye(u.shape[1])
+        weights[j] += np.linalg.solve(stiffness, u.T @ (b[:, j] - own * (u @ weights[j])))
+    return replaced(channel, weights=with_free(channel.weights, np.ravel(weights)))
 
 
 def restarted(

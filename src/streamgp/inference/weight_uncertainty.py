@@ -1,0 +1,54 @@
+"""How sure the weights are: what data leave open about the mixing of each channel.
+
+Weights are learned as numbers, but few rows determine them poorly. Given the latent functions, a
+channel's rows are a linear regression on them, with the sums that the past keeps: the precision of
+the loadings is their prior's plus Σ s P E_q[u uᵀ]. What it leaves open is added to predictions,
+
+    Cov[f(x)] += ū(x)ᵀ Cov[ℓ] ū(x),   ū = E_q[u],
+
+so that a channel that has been silent for long is not predicted as if its weights were known.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.inference.past import Past
+from streamgp.inference.posterior import Posterior
+from streamgp.inference.reading import Reading
+from streamgp.model.multitask import Channel, MultiTaskGP, Outputs
+from streamgp.parameters import Node, Real, unwrap
+
+
+def open_weights(
+    model: MultiTaskGP, past: Past, reading: Reading, posterior: Posterior
+) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
+    """The covariance of each channel's loadings, given q(u). The model is still wrapped."""
+    second = tuple(
+        c + np.outer(m, m) for m, c in zip(posterior.mean, posterior.covariance, strict=True)
+    )
+    stiffness = reading.stiffness(past, second)
+    return tuple(
+        _covariance(model.outputs, d, channel.weights, unwrap(channel), stiffness)
+        for d, channel in enumerate(model.channels)
+    )
+
+
+def _covariance(
+    outputs: Outputs,
+    d: int,
+    weights: Node,
+    plain: Channel,
+    stiffness: Float[np.ndarray, "C Q Q"],
+) -> Float[np.ndarray, "J Q J Q"]:
+    shape = plain.weights.shape
+    if not isinstance(weights, Real):  # fixed: there is nothing to be unsure of
+        return np.zeros((*shape, *shape))
+    precision = np.zeros((shape[0], shape[0], shape[1], shape[1]))
+    pairs, first = outputs.pairs_of(d), outputs.first[d]
+    j, k = outputs.left[pairs] - first, outputs.right[pairs] - first
+    precision[j, k] = stiffness[pairs]
+    precision[k, j] = np.swapaxes(stiffness[pairs], 1, 2)
+    flat = precision.transpose(0, 2, 1, 3).reshape(2 * (np.prod(shape),))
+    prior = np.repeat(1 / (weights.spread * plain.scale) ** 2, shape[1])
+    covariance = np.linalg.inv(flat + np.diag(prior))
+    return covariance.reshape(*shape, *shape)
