@@ -14,13 +14,14 @@ from jaxtyping import Float, Int
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.channel_memory import expand_channels, needs_memory
+from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.past import Said
 from streamgp.inference.posterior import Marginals, latent_means, marginals
 from streamgp.inference.prior import Points
 from streamgp.inference.refinement import refine_points
 from streamgp.inference.sequential import filter_rows
 from streamgp.inference.state import Info, State
+from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Episode, Options
 from streamgp.model.mixing import Mixed, open_covariance
 from streamgp.model.multitask import MultiTaskGP, of_groups
@@ -149,14 +150,11 @@ class Learner:
         done = filter_rows(state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
         batch, remembered, known = done.setting.batch, state.memory, state.past.copy()
         if self.learning is not None and needs_memory(state.model):
-            latents = latent_means(state.posterior, done.projection)
-            variances = state.prior.variances(batch.x)
-            of_channels = expand_channels(
-                state.model, done.setting, done.rows, done.after, latents, variances
-            )
-            remembered += memory.joined(memory.blank(state.model.kernels), of_channels)
+            of_likelihoods = expand_likelihoods(state.model, done.setting, done.after)
+            remembered += memory.joined(memory.blank(state.model.kernels), of_likelihoods)
+        kept = trusted(state.model, done.setting, done.rows, done.after)
         basis = state.plain.basis(batch)
-        past.add(known, Said(done.setting, done.rows, done.projection, basis, done.after))
+        past.add(known, Said(done.setting, kept, done.projection, basis, done.after))
         heard = Episode(state, batch, self._options).heard
         after = state.replace(past=known, memory=remembered, heard=heard)
         vars(after).update(plain=state.plain, prior=state.prior, reading=state.reading)

@@ -4,7 +4,7 @@ Row n of a channel sees the latent functions through its features φ_n: V = L⁻
 latent function and, last, the channel's mean functions h(x_n). With the row's site (b_n, P_n) on
 its latent parameters, what is kept of a channel is
 
-    Σ b_n[j] φ_n,   Σ P_n[j, k] φ_n φ_nᵀ,   Σ P_n[j, k]·open_q(x_n),   a count and an energy Σ P⁻¹b²,
+    Σ b_n[j] φ_n,  Σ P_n[j, k] φ_n φ_nᵀ,  Σ P_n[j, k]·open_q(x_n),  a count and an energy Σ P⁻¹b²,
 
 at unit noise where noise is a common factor of the sites. Weights, noises and levels that are
 learned later then reinterpret all of it (`reading`).
@@ -53,7 +53,7 @@ class Past:
 
     @property
     def is_factorised(self) -> bool:
-        """Whether nothing is kept across parts, as latent functions have posteriors of their own."""
+        """Whether nothing is kept across parts: each has a posterior of its own."""
         return len(self.precision) == len(self.linear)
 
     @property

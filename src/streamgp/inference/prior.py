@@ -77,10 +77,6 @@ class Prior:
             left[q] = kernel.diagonal(x - self.origin) - np.einsum("mn,mn->n", part, part)
         return Projection(values, np.maximum(left, 0.0))
 
-    def variances(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "Q N"]:
-        """The prior variance of each latent function at some inputs."""
-        return np.stack([kernel.diagonal(x - self.origin) for kernel in self.kernels])
-
     def open_covariance(
         self, x: Float[np.ndarray, "N P"], projection: Projection
     ) -> Float[np.ndarray, "Q N N"]:

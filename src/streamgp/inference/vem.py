@@ -21,7 +21,6 @@ from streamgp.inference.bound_gradient import (
     kernel_gradient,
     summed,
 )
-from streamgp.inference.channel_memory import expand_channels, needs_memory
 from streamgp.inference.e_step import (
     Fit,
     Setting,
@@ -31,14 +30,15 @@ from streamgp.inference.e_step import (
     fit_rows,
 )
 from streamgp.inference.kernel_memory import expand_kernels
+from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.m_step import FLAT, maximise
 from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.past import Past, Said, add
-from streamgp.inference.posterior import latent_means
 from streamgp.inference.prior import Factors, Prior
 from streamgp.inference.reading import Reading, by_channels
 from streamgp.inference.sites import RowSites, Site, through
 from streamgp.inference.state import State
+from streamgp.inference.trust import trusted
 from streamgp.model.mixing import Mixed, Projection, basis_design
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
@@ -326,7 +326,8 @@ class Episode:
         past = self.state.past
         past = past.copy() if trial.maps is None else past.through(trial.maps)
         basis = trial.setting.model.basis(self.batch)
-        add(past, Said(trial.setting, fit.rows, trial.projection, basis, fit.marginals))
+        rows = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)
+        add(past, Said(trial.setting, rows, trial.projection, basis, fit.marginals))
         return past
 
     def merged_after(self, learned: Learned) -> Site | None:
@@ -349,11 +350,5 @@ class Episode:
             of_kernels = expand_kernels(
                 trial.wrapped, trial.setting, trial.prior, trial.mixed, fit.posterior
             )
-        if not needs_memory(trial.wrapped):
-            return past + memory.joined(of_kernels, memory.blank(trial.wrapped.channels))
-        latents = latent_means(fit.posterior, trial.projection)
-        variances = trial.prior.variances(self.batch.x)
-        of_channels = expand_channels(
-            trial.wrapped, trial.setting, fit.rows, fit.marginals, latents, variances
-        )
-        return past + memory.joined(of_kernels, of_channels)
+        of_likelihoods = expand_likelihoods(trial.wrapped, trial.setting, fit.marginals)
+        return past + memory.joined(of_kernels, of_likelihoods)
