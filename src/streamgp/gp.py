@@ -76,6 +76,7 @@ class ContinualGP:
         mean: The mean functions of all channels, or a dictionary of them by channel. By default
             every channel has a level of its own, which is learned. None: levels stay at the mean of
             each channel's first data.
+        weight_uncertainty: Whether predictions include what data leave open about mixing weights.
         seed: Of the random start of the mixing weights.
 
     Attributes:
@@ -108,12 +109,13 @@ class ContinualGP:
         batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
+        weight_uncertainty: bool = True,
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         weights = dict(mixing or {})
         specification = Specification(named, latents, weights, seed, scale, mean=mean)
-        learner = Learner(learning, carry, factorised)
+        learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         placer = Placer(as_strategy(inducing), learner)
         updater = Updater(specification, placer, learner, rule, batch_rows)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
@@ -21,9 +22,9 @@ from streamgp.inference.prior import Points
 from streamgp.inference.refinement import refine_points
 from streamgp.inference.sequential import filter_rows
 from streamgp.inference.state import Info, State
-from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Episode, Options
 from streamgp.model.mixing import Mixed, open_covariance
+from streamgp.model.mixing import Projection as MixedProjection
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
 from streamgp.registry import storable
@@ -40,6 +41,7 @@ class Learner:
         factorised: Whether each latent function has a posterior of its own.
         e_rounds: The largest number of rounds of an E step.
         e_tolerance: The gain of the bound, in nats, below which an E step ends.
+        weight_uncertainty: Whether predictions include what data leave open about mixing weights.
     """
 
     learning: VEM | None = VEM()  # noqa: RUF009 (frozen)
@@ -47,6 +49,7 @@ class Learner:
     factorised: bool = False
     e_rounds: int = 100
     e_tolerance: float = 1e-4
+    weight_uncertainty: bool = True
 
     @property
     def _options(self) -> Options:
@@ -152,9 +155,8 @@ class Learner:
         if self.learning is not None and needs_memory(state.model):
             of_likelihoods = expand_likelihoods(state.model, done.setting, done.after)
             remembered += memory.joined(memory.blank(state.model.kernels), of_likelihoods)
-        kept = trusted(state.model, done.setting, done.rows, done.after)
         basis = state.plain.basis(batch)
-        past.add(known, Said(done.setting, kept, done.projection, basis, done.after))
+        past.add(known, Said(done.setting, done.rows, done.projection, basis, done.after))
         heard = Episode(state, batch, self._options).heard
         after = state.replace(past=known, memory=remembered, heard=heard)
         vars(after).update(plain=state.plain, prior=state.prior, reading=state.reading)
@@ -170,9 +172,12 @@ class Learner:
         batch, projection = _unobserved(state.plain, x, channel), state.prior.project(x)
         mixed = Mixed.of(state.plain, batch, factorised=self.factorised)
         at_rows = marginals(batch, state.posterior, mixed.features(projection))
-        means = latent_means(state.posterior, projection)
-        left = np.einsum("nq,jqkr,nr->njk", means, state.open_weights[channel], means)
-        return at_rows.mean.reshape(len(x), latents), at_rows.covariance[0] + left
+        mean, covariance = at_rows.mean.reshape(len(x), latents), at_rows.covariance[0]
+        if self.weight_uncertainty:
+            known = latent_means(state.posterior, projection)
+            own = state.open_weights[channel]
+            covariance = covariance + np.einsum("nq,jqkr,nr->njk", known, own, known)
+        return mean, covariance
 
     def predict_joint(
         self, state: State, x: Float[np.ndarray, "N P"], channels: Sequence[int]
@@ -196,7 +201,23 @@ class Learner:
             means.append(features.offset + sum(a @ m for a, m in blocks))
         half = np.concatenate(halves, axis=1)
         left = prior.open_covariance(x, projection)
-        return np.concatenate(means), half.T @ half + open_covariance(model, channels, left)
+        covariance = half.T @ half + open_covariance(model, channels, left)
+        if self.weight_uncertainty:
+            covariance += self._open_weights(state, projection, channels)
+        return np.concatenate(means), covariance
+
+    def _open_weights(
+        self, state: State, projection: MixedProjection, channels: Sequence[int]
+    ) -> Float[np.ndarray, "R R"]:
+        """What is open about the weights, between all inputs of each channel."""
+        latents = latent_means(state.posterior, projection)
+        blocks = []
+        for channel in channels:
+            own = state.open_weights[channel]
+            size = len(latents) * len(own)
+            left = np.einsum("nq,jqkr,mr->njmk", latents, own, latents, optimize=True)
+            blocks.append(left.reshape(size, size))
+        return block_diag(*blocks)
 
     def log_predictive(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
         """log p(y) of each row, nothing learned."""

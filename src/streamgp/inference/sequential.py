@@ -23,9 +23,10 @@ from jaxtyping import Float, Int
 from streamgp.data.batch import Batch, Group, Rows
 from streamgp.inference.e_step import Setting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
-from streamgp.inference.single_rows import Before, single_sites
+from streamgp.inference.single_rows import Before, single_fits
 from streamgp.inference.sites import RowSites, RunBlocks
 from streamgp.inference.state import State
+from streamgp.inference.trust import is_read_elsewhere, missing
 from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
 from streamgp.model.mixing import Mixed, Projection
@@ -123,6 +124,7 @@ class _Fold:
     def __init__(self, state: State, setting: Setting, rounds: int, tolerance: float):
         self.mean, self.covariance = state.posterior.mean[0], state.posterior.covariance[0].copy()
         self.setting, self.rounds, self.tolerance = setting, rounds, tolerance
+        self.channels = state.model.channels
         self.sites = exact_sites(setting, no_sites(setting.batch, setting.features))
         self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
 
@@ -165,9 +167,14 @@ class _Fold:
             features.slack[group.run][part.within],
         )
         y = group.y[part.rows - group.rows.start]
-        linear, precision = single_sites(
-            self._likelihood(part), y, before, rounds=self.rounds, tolerance=self.tolerance
-        )
+        likelihood = self._likelihood(part)
+        fit = single_fits(likelihood, y, before, rounds=self.rounds, tolerance=self.tolerance)
+        linear, precision = fit.linear, fit.precision
+        if is_read_elsewhere(self.channels[group.channel]):
+            known = before.mean + fit.shift, fit.spread + before.slack
+            more = missing(likelihood, y, *known, precision)
+            precision = precision + more
+            linear = linear + (more @ fit.shift[:, :, None])[:, :, 0]
         linear = linear + (precision @ centre[:, :, None])[:, :, 0]  # about the offset
         old = self.sites.linear[part.flat, 0], self.sites.precision[group.run][part.within]
         self.sites.linear[part.flat, 0] = linear

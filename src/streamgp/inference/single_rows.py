@@ -26,7 +26,9 @@ class Before(NamedTuple):
     slack: Matrices
 
 
-class _Fit(NamedTuple):
+class SingleFit(NamedTuple):
+    """A site of each row about its predicted mean, and all that follows from it."""
+
     linear: Vectors
     precision: Matrices
     shift: Vectors  # of the mean of f
@@ -34,15 +36,15 @@ class _Fit(NamedTuple):
     bound: Float[np.ndarray, " n"]
 
 
-def single_sites(
+def single_fits(
     likelihood: Likelihood,
     y: Float[np.ndarray, "n ..."],
     before: Before,
     *,
     rounds: int,
     tolerance: float,
-) -> tuple[Vectors, Matrices]:
-    """b and P of each row, about its predicted mean."""
+) -> SingleFit:
+    """The site of each row, and what is known after it."""
     half = root(before.explained)
     linear, precision = likelihood.first_site(y, before.mean, before.explained + before.slack)
     fit = _fit(likelihood, y, before, half, linear, precision)
@@ -61,14 +63,14 @@ def single_sites(
         busy &= ~done & (step >= SMALLEST_STEP)
         if not busy.any():
             break
-    return fit.linear, fit.precision
+    return fit
 
 
-def _chosen(which: Float[np.ndarray, " n"], new: _Fit, old: _Fit) -> _Fit:
+def _chosen(which: Float[np.ndarray, " n"], new: SingleFit, old: SingleFit) -> SingleFit:
     if which.all():
         return new
     pairs = zip(new, old, strict=True)
-    return _Fit(*(np.where(which.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in pairs))
+    return SingleFit(*(np.where(which.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in pairs))
 
 
 def _fit(
@@ -78,7 +80,7 @@ def _fit(
     half: Matrices,
     linear: Vectors,
     precision: Matrices,
-) -> _Fit:
+) -> SingleFit:
     """q(f) of each row under its site, and the bound."""
     if half.shape[1] == 1:
         shift, spread, evidence = _conditioned_on_numbers(before.explained, linear, precision)
@@ -88,7 +90,7 @@ def _fit(
     expected = likelihood.expected(y, mean, covariance).value
     second = spread + shift[:, :, None] * shift[:, None, :]
     said = np.sum(linear * shift, axis=1) - 0.5 * np.sum(precision * second, axis=(1, 2))
-    return _Fit(linear, precision, shift, spread, expected + evidence - said)
+    return SingleFit(linear, precision, shift, spread, expected + evidence - said)
 
 
 def _conditioned_on_numbers(

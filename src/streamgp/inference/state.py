@@ -73,8 +73,12 @@ class State:
 
     @functools.cached_property
     def open_weights(self) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
-        """What data leave open about the loadings of each channel."""
-        return open_weights(self.model, self.past, self.reading, self.posterior)
+        """What data leave open about the loadings of each channel.
+
+        Of data whose channels cannot be told apart nothing is known, and nothing is added.
+        """
+        found = open_weights(self.model, self.past, self.reading, self.posterior)
+        return found if self.merged is None else tuple(np.zeros_like(own) for own in found)
 
     @property
     def count(self) -> float:

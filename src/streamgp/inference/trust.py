@@ -1,11 +1,11 @@
 """Trust: how far the sites of rows can be believed when they are read under other weights.
 
 The site of a row that is not conjugate is the local quadratic of its expected log-density F in the
-mean m of q(f). Under other weights f lies elsewhere, and there the quadratic may promise what F does
-not keep: an observation of class one that was thought to be impossible has a slope of one and next
-to no curvature, so that its quadratic has no top in sight. Learning would follow such a promise to
-endless weights. Sites are therefore kept with at least the curvature with which they keep their
-promise; their slope at m stays. Sites of weights that cannot change are kept as they are.
+mean m of q(f). Under other weights f lies elsewhere, and there the quadratic may promise what F
+does not keep. An observation of class one that was thought to be impossible has a slope of one and
+next to no curvature, so that its quadratic has no top in sight. Learning would follow such a
+promise to endless weights. Sites are therefore kept with at least the curvature with which they
+keep their promise; their slope at m stays. Sites of weights that cannot change stay as they are.
 """
 
 import numpy as np
@@ -20,13 +20,13 @@ from streamgp.parameters import free_size
 
 _FLATTEST = 1e-8  # of slope²: no quadratic is looked at that is flatter than this
 _HALVINGS = 60
-_ROUNDING = 1e-9
+_LEAST = 1e-12  # nats: a smaller top does not matter
 
 
 def trusted(wrapped: MultiTaskGP, setting: Setting, rows: RowSites, at_rows: Marginals) -> RowSites:
     """The sites as they are to be kept."""
     batch, model = setting.batch, setting.model
-    doubtful = [_is_read_elsewhere(wrapped.channels[group.channel]) for group in batch.groups]
+    doubtful = [is_read_elsewhere(wrapped.channels[group.channel]) for group in batch.groups]
     if not any(doubtful):
         return rows
     more = tuple(np.zeros_like(p) for p in rows.precision)
@@ -41,7 +41,8 @@ def trusted(wrapped: MultiTaskGP, setting: Setting, rows: RowSites, at_rows: Mar
     return RowSites(linear, tuple(p + m for p, m in zip(rows.precision, more, strict=True)))
 
 
-def _is_read_elsewhere(channel: Channel) -> bool:
+def is_read_elsewhere(channel: Channel) -> bool:
+    """Whether the sites of a channel may come to be read under other weights, inexactly."""
     return not channel.likelihood.conjugate and free_size(channel.weights) > 0
 
 
@@ -54,23 +55,39 @@ def missing(
 ) -> Float[np.ndarray, "n J J"]:
     """The curvature that each row's quadratic lacks.
 
-    The step to the top of the quadratic is halved until F gains there what a quadratic of as many
-    times the curvature promises.
+    On the way d = P⁻¹g to the top of the quadratic, F gains G at most. P + (1/2G − 1/gᵀd)·ggᵀ has
+    a top of that height: it bends along the slope g only.
     """
     here = likelihood.expected(y, mean, covariance)
-    slope, identity = here.by_mean, np.eye(mean.shape[1])
+    slope = here.by_mean
     least = _FLATTEST * np.sum(slope**2, axis=1) + 1e-300
-    bent = precision + least[:, None, None] * identity
+    bent = precision + least[:, None, None] * np.eye(mean.shape[1])
     step = np.linalg.solve(bent, slope[:, :, None])[:, :, 0]
-    promised = 0.5 * np.sum(slope * step, axis=1)
-    part, short = np.ones(len(mean)), np.arange(len(mean))
+    height = 0.5 * np.sum(slope * step, axis=1)
+    gain = _largest_gain(likelihood, y, mean, covariance, step, here.value)
+    lacking = 1 / np.maximum(gain, _LEAST) - 1 / np.maximum(height, _LEAST)
+    return 0.5 * np.maximum(lacking, 0.0)[:, None, None] * slope[:, :, None] * slope[:, None, :]
+
+
+def _largest_gain(
+    likelihood: Likelihood,
+    y: Float[np.ndarray, "n ..."],
+    mean: Float[np.ndarray, "n J"],
+    covariance: Float[np.ndarray, "n J J"],
+    step: Float[np.ndarray, "n J"],
+    here: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, " n"]:
+    """How much F gains at most along a step, among the step and its halves, quarters …"""
+    best, part, open_ = np.zeros(len(mean)), 1.0, np.arange(len(mean))
     with np.errstate(all="ignore"):
         for _ in range(_HALVINGS):
-            there = mean[short] + part[short, None] * step[short]
-            gained = likelihood.expected(y[short], there, covariance[short]).value
-            kept = gained - here.value[short] >= part[short] * promised[short] - _ROUNDING
-            short = short[~kept]
-            if not len(short):
+            there = mean[open_] + part * step[open_]
+            gain = likelihood.expected(y[open_], there, covariance[open_]).value - here[open_]
+            gain = np.where(np.isfinite(gain), gain, -np.inf)
+            rises = ~((gain <= best[open_]) & (best[open_] > 0))
+            best[open_] = np.maximum(best[open_], gain)
+            open_ = open_[rises]
+            if not len(open_):
                 break
-            part[short] /= 2
-    return np.where((part < 1)[:, None, None], bent / part[:, None, None] - precision, 0.0)
+            part /= 2
+    return best

@@ -223,6 +223,8 @@ def _shapes(tree: Any) -> Any:
         return tree.shape
     if isinstance(tree, np.ndarray):
         return tree.shape, tree.tobytes()
+    if isinstance(tree, float):  # how wide a prior is, which was otherwise in older versions
+        return float
     if isinstance(tree, tuple):
         return tuple(map(_shapes, tree))
     if isinstance(tree, Node | Module | Mean):

@@ -14,7 +14,7 @@ from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
 from streamgp.parameters import fixed, replaced, unwrap
 from streamgp.prediction.prediction import Prediction
-from streamgp_lab.problem import Data, matrix
+from streamgp_lab.problem import Data, matrix, rows
 
 T = TypeVar("T")
 
@@ -26,7 +26,8 @@ def start_model(specification: Specification, data: Data) -> MultiTaskGP:
     inputs = np.concatenate([matrix(x) for x, _ in data.values()])
     values = {name: np.asarray(y, float) for name, (_, y) in data.items()}
     state = lifecycle.begin(specification, Learner(None), inputs, values)
-    return lifecycle.introduce(specification, state, values).model
+    every = rows(list(specification.names), data)
+    return lifecycle.introduce(specification, state, values, every).model
 
 
 def literal_model(specification: Specification, data: Data) -> MultiTaskGP:
