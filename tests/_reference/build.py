@@ -3,6 +3,7 @@
 import numpy as np
 
 from streamgp.data.batch import Rows
+from streamgp.inference.vem import Episode, Options
 from streamgp.kernels import RBF
 from streamgp.likelihoods import Gaussian
 from streamgp.model.means import NONE
@@ -80,6 +81,23 @@ def in_memory(model):
         parts.append(np.full(noise, not own.likelihood.scales_sites))
         parts.append(np.zeros(free_size(own) - noise, bool))
     return np.concatenate(parts)
+
+
+def learned(learner, state, rows):
+    """What a step comes to: hyperparameters, and the sites that rows have before they are kept."""
+    options = Options(learner.factorised, learner.e_rounds, learner.e_tolerance)
+    episode = Episode(state, state.model.batch(rows), options)
+    return episode.learn(episode.trial(state.model), learner.learning)
+
+
+def as_fitted(learner, state, rows):
+    """The state after a step, with q(v) as the step itself had it.
+
+    What is kept of rows that are not conjugate may be narrower, if weights can be learned.
+    """
+    after, _ = learner.step(state, rows)
+    vars(after)["site"] = learned(learner, state, rows).fit.site
+    return after
 
 
 def slopes(function, point, step=1e-5):

@@ -80,6 +80,20 @@ def _state(blank, found):
     return state.replace(merged=site)
 
 
+def with_fixed_weights(state):
+    """The state with its weights fixed, and which of its free parameters are left."""
+    channels, left = [], [np.ones(free_size(state.model.kernels), bool)]
+    for channel, plain in zip(state.model.channels, state.plain.channels, strict=True):
+        channels.append(replaced(channel, weights=fixed(plain.weights)))
+        left.append(np.ones(free_size(channel.likelihood), bool))
+        left.append(np.zeros(free_size(channel.weights), bool))
+        left.append(np.ones(free_size(channel.scale), bool))
+    left = np.concatenate(left)
+    memory = Memory(state.memory.gradient[left], state.memory.precision[left][:, left])
+    model = replaced(state.model, channels=tuple(channels))
+    return state.replace(model=model, memory=memory), left
+
+
 def is_lone(model):
     """Whether a noise that scales the sites is all that there is to learn of the only channel."""
     first, *others = model.channels

@@ -283,7 +283,7 @@ def remembered(case):
         VEM(rounds=1, evaluations=1), factorised=case.factorised, e_tolerance=1e-13, e_rounds=400
     )
     points = points_of(generator, sum(model.draws), case.width)
-    state, _ = learner.step(learner.init(model, points), build.rows(*parts))
+    state = build.as_fitted(learner, learner.init(model, points), build.rows(*parts))
     return state, state.model.batch(build.rows(*parts))
 
 

@@ -13,7 +13,7 @@ from streamgp.inference.posterior import condition
 from streamgp.inference.prior import Prior
 from streamgp.inference.reading import Reading
 from streamgp.inference.sites import through
-from streamgp.inference.vem import VEM, Episode, Options
+from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant
 from streamgp.parameters import Positive, free_size, free_vector, replaced, unwrap, with_free
 
@@ -175,14 +175,18 @@ def test_rewhitening_changes_the_prior_and_not_the_site_on_u(factorised):
 NEW = np.array([-2.2, -0.8, 0.6, 2.4])
 
 
-def several(learner, kernels=False):
-    """Two normal channels and one of classes, after one batch; all channels are trained."""
+def several(learner, kernels=False, classes=True):
+    """Two normal channels and one of classes, after one batch; all channels are trained.
+
+    Without `classes`, the weights of the classes are fixed.
+    """
     generator = np.random.default_rng(3)
     likelihoods = build.gaussian(0.3, True), build.gaussian(0.5, True), sgp.Categorical(3)
     channels = []
     for likelihood in likelihoods:
         weights = generator.normal(size=(likelihood.latents, 2))
-        own = build.channel(likelihood, weights, 0.1, trainable=True, mean=LEVEL, spread=SPREAD)
+        trained = classes or likelihood.conjugate
+        own = build.channel(likelihood, weights, 0.1, trainable=trained, mean=LEVEL, spread=SPREAD)
         channels.append(replaced(own, scale=Positive(np.ones(likelihood.latents))))
     model = build.model(channels, (1.0, 0.6), trainable=kernels)
     state = learner.init(model, build.points(OLD, OLD + 0.1))
@@ -322,10 +326,9 @@ def test_marginals_keep_one_site_and_what_the_past_said_of_weights_as_an_expansi
 def test_learning_goes_on_where_points_were_dropped(rule, factorised):
     """What is kept implies the site that the step came to, with other kernels too."""
     learner = Learner(VEM(evaluations=4), carry=rule, factorised=factorised)
-    state = learner.move(several(learner, kernels=True), build.points(NEW, NEW))
-    batch = state.model.batch(draw_several(1))
-    episode = Episode(state, batch, Options(factorised, learner.e_rounds, learner.e_tolerance))
-    learned = episode.learn(episode.trial(state.model), learner.learning)
+    state = several(learner, kernels=True, classes=False)
+    state = learner.move(state, build.points(NEW, NEW))
+    learned = build.learned(learner, state, draw_several(1))
     assert learned.trial.maps is not None
     after, info = learner.step(state, draw_several(1))
     assert info.finite

@@ -38,7 +38,7 @@ def trained(evaluations=1):
     parts = [(0, x[0], f[0] + 0.3 * generator.normal(size=25))]
     parts.append((1, x[1], generator.gamma(2.0, np.exp(f[1]))))
     rows = build.rows(*parts)
-    return learner, learner.step(state, rows)[0], rows
+    return learner, build.as_fitted(learner, state, rows), rows
 
 
 def density(channel, parameter, y):

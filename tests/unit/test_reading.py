@@ -10,7 +10,8 @@ import streamgp as sgp
 from streamgp.inference.learner import Learner
 from streamgp.inference.posterior import condition
 from streamgp.inference.reading import Reading, by_channels
-from streamgp.inference.vem import VEM, Episode, Options
+from streamgp.inference.trust import trusted
+from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant, Mean
 from streamgp.parameters import (
     Positive,
@@ -241,14 +242,12 @@ def test_the_noise_learned_in_parts_is_that_learned_in_one():
 
 
 def settled(names, means):
-    """The state after one batch, the batch, and the sites of its rows."""
+    """The state after one batch, the batch, and the sites of its rows as they are kept."""
     learner = Learner(None, e_tolerance=1e-10)
-    blank = start(learner, names, means)
-    rows = build.rows(*draw(names))
-    batch = blank.model.batch(rows)
-    episode = Episode(blank, batch, Options(False, learner.e_rounds, learner.e_tolerance))
-    sites = episode.learn(episode.trial(blank.model), None).fit.rows
-    return learner.step(blank, rows)[0], batch, sites
+    blank, rows = start(learner, names, means), build.rows(*draw(names))
+    trial, fit, *_ = build.learned(learner, blank, rows)
+    sites = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)
+    return learner.step(blank, rows)[0], trial.setting.batch, sites
 
 
 def dense_quadratic(model, batch, sites):
