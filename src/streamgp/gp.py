@@ -178,11 +178,21 @@ class ContinualGP:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """Kernel parameters of each latent function; weights and parameters of each channel."""
+        """Kernel parameters of each latent function; weights and parameters of each channel.
+
+        `mean` of a channel has the expected weights of its mean functions, one row per latent
+        parameter. With the default mean that is the level, less the `offset` beside it.
+        """
         updater, progress = self._version
-        if progress.state is None:
+        state, names = progress.state, updater.specification.names
+        if state is None:
             return {}
-        return describe(progress.state.model, updater.specification.names, progress.schema.axes)
+        found = describe(state.model, names, progress.schema.axes)
+        for d, (name, channel) in enumerate(zip(names, state.plain.channels, strict=True)):
+            own = slice(first := state.plain.outputs.first[d], first + len(channel.offset))
+            weights = state.mean_weights[own, : channel.mean.size]
+            found["channels"][name] |= {"offset": channel.offset, "mean": weights}
+        return found
 
     @property
     def state(self) -> State | None:

@@ -81,6 +81,13 @@ class State:
         return found if self.merged is None else tuple(np.zeros_like(own) for own in found)
 
     @property
+    def mean_weights(self) -> Float[np.ndarray, "O B"]:
+        """E_q[β]: the expected weights of each latent parameter's mean functions."""
+        spreads = self.reading.spreads
+        every = np.concatenate(self.posterior.mean)
+        return spreads * every[len(every) - spreads.size :].reshape(spreads.shape)
+
+    @property
     def count(self) -> float:
         """The observations that the state stands for, faded ones in part."""
         return float(np.sum(self.heard))

@@ -23,6 +23,8 @@ _REPEATS = 5
 _SEEN = "samples seen"
 _LEARNED, _SAMPLES = "M, learning hyperparameters", "M, `update_many`"
 _STREAMED = [64, 128, 256]  # numbers of points that samples are streamed with
+_CHANNELS = "M, 16 channels of 3 functions"
+_CHANNELS_LEARNED = f"{_CHANNELS}, learning hyperparameters"
 _LARGEST_EXPONENTS = {_SEEN: 0.05, "M": 3.0}
 _LEAST_RATIO = 30.0  # between the top and the bottom of a panel, so that flat curves look flat
 
@@ -123,10 +125,10 @@ def _data(count: int, seed: int) -> Rows:
     return as_rows(["y"], {"y": (x, np.sin(x) + 0.3 * generator.normal(size=count))})
 
 
-def _several(channels: int, seed: int) -> Rows:
-    """Ten rows per channel."""
+def _several(channels: int, seed: int, rows: int = 10) -> Rows:
+    """So many rows per channel."""
     generator = np.random.default_rng(seed)
-    x = generator.uniform(0, _SPAN, (channels, 10))
+    x = generator.uniform(0, _SPAN, (channels, rows))
     y = np.sin(x + np.arange(channels)[:, None]) + 0.3 * generator.normal(size=x.shape)
     names = [f"channel {index}" for index in range(channels)]
     return as_rows(names, dict(zip(names, zip(x, y, strict=True), strict=True)))
@@ -219,12 +221,33 @@ def _compared(sizes: list[int], source: Path) -> list[Comparison]:
             lambda name, size, where: _points(name, size, learns=True, source=where),
         ),
         _SAMPLES: (_STREAMED, _samples),
+        _CHANNELS: (
+            [size for size in (64, 256) if size <= max(sizes)],
+            lambda name, size, where: _channels(name, size, learns=False, source=where),
+        ),
+        _CHANNELS_LEARNED: (
+            [size for size in (64, 256) if size <= max(sizes)],
+            lambda name, size, where: _channels(name, size, learns=True, source=where),
+        ),
     }
     found = []
     for name, (chosen, measured) in ways.items():
         pairs = [[measured(name, [size], where) for where in (None, source)] for size in chosen]
         found.append(Comparison(str(source), *map(_joined, zip(*pairs, strict=True))))
     return found
+
+
+def _channels(name: str, sizes: list[int], *, learns: bool, source: Path | None = None) -> Curve:
+    """The cost of an update with 128 rows of 16 channels, for several numbers of points."""
+    curve = Curve(name, "M", 64)
+    for size in sizes:
+        settings = {"channels": 16, "latents": 3, "grid": [0, _SPAN, size], "every": int(learns)}
+        with _start(settings, source) as running:
+            for k in range(2):
+                running.learn(_several(16, k, rows=8))
+            batches = [_several(16, 10 + k, rows=8) for k in range(_REPEATS)]
+            curve.add(size, _median(running.learn, batches), running.peak())
+    return curve
 
 
 def _joined(curves: Sequence[Curve]) -> Curve:
