@@ -167,3 +167,11 @@ def test_kernels_are_remembered_only_from_batches_that_learn():
     kernels = np.s_[:KERNELS, :KERNELS]
     np.testing.assert_array_equal(kept.memory.precision[kernels], state.memory.precision[kernels])
     assert kept.memory.precision[SHAPE, SHAPE] > state.memory.precision[SHAPE, SHAPE]
+
+
+def test_kernels_are_remembered_from_other_batches_where_asked_for():
+    learner, state, rows = trained()
+    kept, _ = learner.step(state, rows, learn=False, remember=True)
+    before, after = (s.memory.precision[:KERNELS, :KERNELS] for s in (state, kept))
+    assert np.trace(after) > 1.5 * np.trace(before)
+    np.testing.assert_array_equal(free_vector(kept.model), free_vector(state.model))
