@@ -307,8 +307,12 @@ def test_curves_beside_another_version(monkeypatch, tmp_path):
     monkeypatch.setattr(
         growth, "_points", lambda name, sizes, learns, source: samples(name, sizes, source)
     )
-    learned, streamed = growth._compared([16, 32, 64], tmp_path)
+    monkeypatch.setattr(
+        growth, "_channels", lambda name, sizes, learns, source: samples(name, sizes, source)
+    )
+    learned, streamed, *channels_of_both = growth._compared([16, 32, 64], tmp_path)
     assert [row[2] for row in learned.rows] == ["32", "64"]
+    assert [[row[2] for row in each.rows] for each in channels_of_both] == [["64"], ["64"]]
     assert [row[2:] for row in streamed.rows] == [
         [size, "1,000", "3,000", "3×"] for size in ("64", "128", "256")
     ]

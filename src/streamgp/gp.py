@@ -178,20 +178,28 @@ class ContinualGP:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """Kernel parameters of each latent function; weights and parameters of each channel.
+        """Kernel parameters of each latent function; weights and parameters of each channel."""
+        updater, progress = self._version
+        if progress.state is None:
+            return {}
+        return describe(progress.state.model, updater.specification.names, progress.schema.axes)
 
-        `mean` of a channel has the expected weights of its mean functions, one row per latent
-        parameter. With the default mean that is the level, less the `offset` beside it.
+    @property
+    def mean_weights(self) -> dict[str, dict[str, Float[np.ndarray, "..."]]]:
+        """What is known of each channel's mean.
+
+        `offset` is where it started, one number per latent parameter. `weights` are the expected
+        weights of its mean functions, (J, B). With the default mean, the level is their sum.
         """
         updater, progress = self._version
-        state, names = progress.state, updater.specification.names
+        state = progress.state
         if state is None:
             return {}
-        found = describe(state.model, names, progress.schema.axes)
-        for d, (name, channel) in enumerate(zip(names, state.plain.channels, strict=True)):
-            own = slice(first := state.plain.outputs.first[d], first + len(channel.offset))
-            weights = state.mean_weights[own, : channel.mean.size]
-            found["channels"][name] |= {"offset": channel.offset, "mean": weights}
+        found, weights = {}, state.mean_weights
+        for d, name in enumerate(updater.specification.names):
+            channel, first = state.plain.channels[d], state.plain.outputs.first[d]
+            own = weights[first : first + len(channel.offset), : channel.mean.size]
+            found[name] = {"offset": channel.offset.copy(), "weights": own}
         return found
 
     @property

@@ -9,15 +9,16 @@ from jaxtyping import Float
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.blocks import mirror
-from streamgp.parameters import Node, Parameter, Positive, fields_of, positive, replaced
+from streamgp.parameters import Frozen, Node, Parameter, Positive, fields_of, positive, replaced
 from streamgp.registry import storable
 
 # Lengthscales start well below the spread of the inputs: from there the bound leads to longer ones,
 # whereas from a long start fast changes look like noise and stay so.
 _SHORT_START = 0.25
-# The prior of lengthscales is narrower than others, in natural log units: in a small first batch a
-# function that changes from row to row explains noise, and what it learned so stays.
-_DOUBT = 1.0
+# The spread of the prior of lengthscales, in natural log units. It is narrower for a function among
+# others, whose variance is fixed at one: in a small first batch, a function too many that changes
+# from row to row explains noise, and what it learned so stays.
+_DOUBT, _DOUBT_AMONG_OTHERS = 1.5, 1.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,7 +39,8 @@ class ScaledKernel(Kernel):
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
-        short = Positive(_SHORT_START * usual, centre=usual, spread=_DOUBT)
+        doubt = _DOUBT_AMONG_OTHERS if isinstance(variance, Frozen) else _DOUBT
+        short = Positive(_SHORT_START * usual, centre=usual, spread=doubt)
         defaults = {"lengthscale": short, "variance": variance}
         filled = {name: positive(value, defaults.get(name)) for name, value in fields_of(self)}
         for name, node in filled.items():
