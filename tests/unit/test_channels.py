@@ -23,7 +23,10 @@ class Line(Mean):
         return np.concatenate([np.ones((len(x), 1)), x / 6], axis=1)
 
 
-def start(learner, channels=4, mean=Constant()):
+LEVEL = Constant()
+
+
+def start(learner, channels=4, mean=LEVEL):
     """Gaussian channels of two functions, with everything but the kernels to be learned."""
     generator = np.random.default_rng(1)
     made = []
