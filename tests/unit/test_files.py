@@ -473,13 +473,17 @@ def shares(observations):
 def assert_learned_alike(model, x, said, observations):
     """Predictions are near those of the old version, next to what those leave open.
 
-    Channels whose first data come later start from other weights than in the old versions.
+    A channel whose first data come later starts from other weights than in the old versions, and
+    the functions follow it; then they are only finite.
     """
-    for name in (name for name, count in observations.items() if count):
+    for name in model.channels:
         p = model.predict(x, name)
         spread = np.sqrt(said[name]["latent_variance"])
+        assert np.isfinite(p.latent_mean).all()
+        if not all(observations.values()):
+            continue
         apart = abs(np.asarray(p.latent_mean) - said[name]["latent_mean"])
-        np.testing.assert_array_less(apart, 2 * spread)
+        np.testing.assert_array_less(apart, spread)
         np.testing.assert_allclose(np.sqrt(p.latent_variance), spread, rtol=0.5)
 
 
