@@ -72,14 +72,14 @@ def test_from_the_first_batch():
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_levels_may_move_far_from_the_first_batch(alone):
-    """A hundred times its spread for real values, 2 behind a logarithm or a logit."""
+    """A hundred times its spread for real values, 3 behind a logarithm or a logit."""
     names = ["a"] if alone else ["a", "b"]
     model = sgp.ContinualGP({name: sgp.Gaussian() for name in names}, learning=None)
     model.update(dict.fromkeys(names, (T, 5 + 3 * Y)))
     for channel in range(len(names)):
         np.testing.assert_allclose(parts(model, channel)[1].spread, 100 * np.std(3 * Y))
     counts = started(y=np.floor(3 + 2 * Y), likelihood=sgp.Poisson())
-    assert parts(counts)[1].spread == pytest.approx(2.0)
+    assert parts(counts)[1].spread == pytest.approx(3.0)
     told = started(y=5 + 3 * Y, mean=sgp.Constant(spread=0.7))
     assert parts(told)[1].spread == pytest.approx(0.7)
 

@@ -121,10 +121,10 @@ class Likelihood(Module, ABC):
     def offset_spread(self) -> Float[np.ndarray, " J"]:
         """How far offsets may come to lie from where they start, in units of `location`'s scale.
 
-        It is the standard deviation of a prior on each latent parameter's level. The default, 2,
+        It is the standard deviation of a prior on each latent parameter's level. The default, 3,
         suits a parameter behind a logarithm or a logit.
         """
-        return np.full(self.latents, 2.0)
+        return np.full(self.latents, 3.0)
 
     def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
         """Which observations this family can have produced."""

@@ -34,7 +34,7 @@ class HeteroscedasticGaussian(Likelihood):
 
     @property
     def offset_spread(self) -> Float[np.ndarray, " J"]:
-        return np.array([LEVELS, 2.0])
+        return np.array([LEVELS, 3.0])
 
     def log_density(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

@@ -54,7 +54,7 @@ class Constant(Mean):
     Args:
         spread: The prior standard deviation of the level around the mean of the channel's first
             data, in units of the latent parameter; positive. By default it is broad: a hundred
-            times the spread of the first data for channels with real values, and 2 for latent
+            times the spread of the first data for channels with real values, and 3 for latent
             parameters behind a logarithm or a logit.
 
     Raises:
