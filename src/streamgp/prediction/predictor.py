@@ -12,6 +12,7 @@ from streamgp.data.schema import Inputs, Schema, read_inputs
 from streamgp.errors import DataError, problem
 from streamgp.inference.learner import Learner
 from streamgp.inference.state import State
+from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.numerics.linalg import square_root
 from streamgp.prediction.prediction import Draw, Prediction, check_count
 
@@ -110,6 +111,7 @@ class Predictor:
             draw=JointDraw(self, x, (name,)),
         )
 
+    @on_one_blas_thread  # as what was computed before: a copy of a prediction draws the same
     def draw(
         self,
         x: Float[np.ndarray, "N P"],
