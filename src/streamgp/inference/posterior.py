@@ -35,6 +35,11 @@ class Posterior:
         """(I + Λ)⁻¹ of each block, whole."""
         return tuple(map(inverse_of, self.chols))
 
+    @property
+    def second(self) -> Blocks:
+        """E[vvᵀ] of each block."""
+        return tuple(c + np.outer(m, m) for m, c in zip(self.mean, self.covariance, strict=True))
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Marginals:

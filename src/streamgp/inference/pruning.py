@@ -25,10 +25,7 @@ class _Search:
     """Column by column: w, and its squares under the identity, E[vvᵀ] and the precision of q."""
 
     def __init__(self, prior: Prior, site: Site, posterior: Posterior):
-        seconds = [
-            c + np.outer(m, m) for m, c in zip(posterior.mean, posterior.covariance, strict=True)
-        ]
-        self.second = block_diag(*seconds)  # factorised blocks lie along the diagonal
+        self.second = block_diag(*posterior.second)  # factorised blocks lie along the diagonal
         self.precision = block_diag(*[symmetric(p) + np.eye(len(p)) for p in site.precision])
         w = block_diag(*[solve_lower(chol, np.eye(len(chol))) for chol in prior.chols])
         # The weights of the mean functions are part of v, but no point expresses them.

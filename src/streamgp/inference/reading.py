@@ -105,10 +105,6 @@ class Reading:
         found = outputs.by_left * (strength * own[outputs.right])
         return found + outputs.by_right * (strength * own[outputs.left])
 
-    @property
-    def _pairs(self) -> np.ndarray:
-        return self.outputs.left
-
     def _mean_block(self, sums: Float[np.ndarray, "C B B"]) -> Float[np.ndarray, "K K"]:
         """Λ of the mean functions' weights: s τ_j τ_k A_jk,hh."""
         left, right = self.outputs.left, self.outputs.right
@@ -165,7 +161,7 @@ class Reading:
     ) -> Float[np.ndarray, "C Q Q"]:
         """⟨A_qr, Λ̄_qr⟩ of each pair, with that part of the open variance on the diagonal."""
         latents = self.loadings.shape[1]
-        found = np.zeros((len(self._pairs), latents, latents))
+        found = np.zeros((len(self.outputs.left), latents, latents))
         for (q, r), a in zip(past.parts, past.precision, strict=True):
             if r < latents:
                 found[:, q, r] = a.reshape(len(a), -1) @ np.ravel(parts.precision(q, r))
@@ -178,7 +174,7 @@ class Reading:
         self, past: Past, parts: "_Parts"
     ) -> tuple[Float[np.ndarray, "C Q"], Float[np.ndarray, "C Q"]]:
         """s τ ⟨A_qh, Λ̄_q(k)⟩ of each pair (j, k), with k its second and its first."""
-        latents, count = self.loadings.shape[1], len(self._pairs)
+        latents, count = self.loadings.shape[1], len(self.outputs.left)
         toward_right, toward_left = np.zeros((2, count, latents))
         numbers = np.arange(count)
         for (q, r), a in zip(past.parts, past.precision, strict=True):

@@ -3,8 +3,6 @@
 It takes the place of sums per channel where those cannot be kept: see `carry.Marginals`.
 """
 
-import numpy as np
-
 from streamgp.inference import memory
 from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.reading import Reading, by_channels
@@ -16,10 +14,7 @@ from streamgp.parameters import free_gradient, free_vector, replaced, unwrap, wi
 def expand_weights(state: State) -> Memory:
     """The expansion of E_q[log of what the past says] in the parameters of the channels."""
     posterior, wrapped = state.posterior, state.model
-    by_precision = tuple(
-        -0.5 * (c + np.outer(m, m))
-        for m, c in zip(posterior.mean, posterior.covariance, strict=True)
-    )
+    by_precision = tuple(-0.5 * second for second in posterior.second)
 
     def gradient(theta: Vector) -> Vector:
         channels = with_free(wrapped.channels, theta)

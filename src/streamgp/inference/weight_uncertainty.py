@@ -23,10 +23,7 @@ def open_weights(
     model: MultiTaskGP, past: Past, reading: Reading, posterior: Posterior
 ) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
     """The covariance of each channel's loadings, given q(u). The model is still wrapped."""
-    second = tuple(
-        c + np.outer(m, m) for m, c in zip(posterior.mean, posterior.covariance, strict=True)
-    )
-    stiffness = reading.stiffness(past, second)
+    stiffness = reading.stiffness(past, posterior.second)
     return tuple(
         _covariance(model.outputs, d, channel.weights, unwrap(channel), stiffness)
         for d, channel in enumerate(model.channels)
