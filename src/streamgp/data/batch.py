@@ -38,6 +38,27 @@ class Rows(NamedTuple):
             yield self.names[index], self.channel == index
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Parts:
+    """Rows in random parts of at most `size`, the same ones each time they are gone through.
+
+    A part is taken out when its turn comes, so that the rows are not held twice.
+    """
+
+    rows: Rows
+    order: Int[np.ndarray, " N"]
+    size: int
+
+    @classmethod
+    def of(cls, rows: Rows, size: int, seed: int) -> "Parts":
+        """The parts that follow from a seed."""
+        return cls(rows, np.random.default_rng(seed).permutation(rows.size), size)
+
+    def __iter__(self) -> Iterator[Rows]:
+        for begin in range(0, self.rows.size, self.size):
+            yield self.rows.take(self.order[begin : begin + self.size])
+
+
 def join(parts: Sequence[Rows], names: tuple[str, ...]) -> Rows:
     """Rows of several channels, one after the other; narrower observations are filled with NaN."""
     width = max(part.y.shape[1] for part in parts)

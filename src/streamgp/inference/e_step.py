@@ -6,7 +6,7 @@ rounds are damped so that the bound never falls.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -151,10 +151,38 @@ def exact_sites(setting: Setting, held: RowSites) -> RowSites:
 
 def e_step(setting: Setting, rows: RowSites, *, rounds: int, tolerance: float) -> tuple[Fit, int]:
     """A better fit, from these row sites on, and how many rounds it took."""
-    fit = fit_rows(setting, exact_sites(setting, rows))
+    return climb(
+        fit_rows(setting, exact_sites(setting, rows)),
+        lambda fit, step: fit_rows(setting, natural_step(setting, fit, step)),
+        rounds=rounds,
+        tolerance=tolerance,
+    )
+
+
+class Bounded(Protocol):
+    """A fit, of whatever it may be, that has a bound."""
+
+    @property
+    def bound(self) -> float: ...
+
+
+F = TypeVar("F", bound=Bounded)
+
+
+def climb(
+    fit: F, moved: Callable[[F, float], F], *, rounds: int, tolerance: float
+) -> tuple[F, int]:
+    """Rounds that never lower the bound, and how many there were.
+
+    Args:
+        fit: Where they begin.
+        moved: A fit after a step of some length, 1.0 being a whole one.
+        rounds: The largest number of rounds.
+        tolerance: The gain of a whole step below which they end.
+    """
     step, count = 1.0, 0
     while count < rounds:
-        new = fit_rows(setting, natural_step(setting, fit, step))
+        new = moved(fit, step)
         count += 1
         slack = ROUNDING * (1 + abs(new.bound))
         accepted = new.bound >= fit.bound - slack  # false for NaN

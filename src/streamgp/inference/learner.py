@@ -6,7 +6,7 @@ mean, covariance = learner.predict(state, x, channel)
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +15,7 @@ from scipy.linalg import block_diag
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.carry import Carry, Projection
+from streamgp.inference.large_batch import LargeBatch
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.past import Said
 from streamgp.inference.posterior import Marginals, latent_means, marginals
@@ -142,6 +143,33 @@ class Learner:
         work = (learned.e_rounds, learned.m_evaluations)
         finite = after.is_finite(with_model=trial.wrapped is not state.model)
         return after, Info(bound, batch.as_they_came(before), *work, finite)
+
+    def revise(
+        self, before: State, streamed: State, parts: Iterable[Rows], *, remember: bool
+    ) -> tuple[State, Info]:
+        """Learn parts of one batch together, at points and hyperparameters already learned.
+
+        Only one part is in memory at a time; the posterior is that of a step with all of them.
+
+        Args:
+            before: What is known before all parts, at the points of `streamed`.
+            streamed: The state after the parts, folded in one after the other. It has the
+                hyperparameters, and a q(v) to begin with.
+            parts: The parts. They are gone through several times.
+            remember: Whether to keep, for later learning, how the rows depend on the kernels.
+
+        Returns:
+            What is known after, and what happened. No row is scored.
+        """
+        nothing = Rows(before.points[0][:0], np.zeros((0, 1)), np.zeros(0, int))
+        ready, turned = self.step(before, nothing, streamed.model, learn=False)
+        batch = LargeBatch(ready, parts, self._options)
+        fit, rounds = batch.fitted(streamed.posterior)
+        learns = self.learning is not None
+        after = batch.added(fit, remember=learns, kernels=remember)
+        bound = turned.bound + fit.bound - ready.posterior.log_evidence
+        finite = after.is_finite() and bool(np.isfinite(bound))
+        return after, Info(bound, turned.log_predictive, rounds, 0, finite)
 
     def filter(self, state: State, rows: Rows) -> tuple[State, Float[np.ndarray, " N"]]:
         """Fold rows in one by one, in order, at fixed hyperparameters. For joint sites only.

@@ -39,6 +39,10 @@ class Site:
         """The site with that part of its say."""
         return Site(tuple(part * a for a in self.linear), tuple(part * a for a in self.precision))
 
+    def toward(self, other: "Site", step: float) -> "Site":
+        """The site after that part of the way to another."""
+        return other if step == 1.0 else self.scaled(1 - step) + other.scaled(step)
+
 
 class RowSites(NamedTuple):
     """The site of each row, on its centred latent parameters.

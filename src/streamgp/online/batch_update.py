@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Rows
+from streamgp.data.batch import Parts, Rows
 from streamgp.errors import NumericalError
 from streamgp.inducing.placement import Placer
+from streamgp.inference.large_batch import is_exact_in_parts
 from streamgp.inference.learner import Learner
 from streamgp.inference.prior import Points
 from streamgp.inference.state import State
@@ -173,19 +174,30 @@ class Updater:
     ) -> tuple[State, Float[np.ndarray, " N"], Work]:
         """A batch too large to hold at once, in random parts.
 
-        Exact for Gaussian channels at fixed hyperparameters.
+        Parts that follow one another find points and hyperparameters. Where sites depend on what
+        else is known, all parts are then learned once more, together.
         """
         scores = self._scores(before, rows)
-        order = np.random.default_rng(self.specification.seed).permutation(rows.size)
-        state, works, learned_at = before, [], 0
-        for begin in range(0, rows.size, self.batch_rows):
-            part = rows.take(order[begin : begin + self.batch_rows])
-            due = how.learn and self.schedule.is_due_in_parts(begin + part.size, learned_at)
+        parts = Parts.of(rows, self.batch_rows, self.specification.seed)
+        state, works, seen, learned_at = before, [], 0, 0
+        for part in parts:
+            seen += part.size
+            due = how.learn and self.schedule.is_due_in_parts(seen, learned_at)
             state, _, work = self._fold(state, part, start, how._replace(learn=due))
-            learned_at = begin + part.size if due else learned_at
+            learned_at = seen if due else learned_at
             start = state.model
             works.append(work)
-        return state, scores, total(works)
+        work = total(works)
+        if is_exact_in_parts(state.model, rows, factorised=self.learner.factorised):
+            return state, scores, work
+        moved = self.placer.move(before, state.points)
+        after, info = self.learner.revise(moved, state, parts, remember=how.remember)
+        check(info.finite)
+        return (
+            after,
+            scores,
+            work._replace(bound=info.bound, e_rounds=work.e_rounds + info.e_rounds),
+        )
 
     def _scores(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
         """The log predictive density of each row, for a bounded number of them at a time."""

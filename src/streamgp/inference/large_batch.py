@@ -1,0 +1,196 @@
+"""Large batches: the E step of a batch of which only a part is in memory at a time.
+
+The bound needs the rows' sites only in sum (λ, Λ), beside the expected log density of each row. A
+pass over the parts at some q therefore gives that expectation, and the sum of the sites to which
+the natural gradient leads from there. No site of a row is kept from one pass to the next: sites
+follow from the q at which they were taken (`Origin`), and the last pass computes them again.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Rows
+from streamgp.inference.bounds import expected_log_density
+from streamgp.inference.e_step import Fit, Setting, climb, curvature
+from streamgp.inference.posterior import Marginals, Posterior, add, condition, marginals
+from streamgp.inference.sites import RowSites, Site, aggregate, times
+from streamgp.inference.state import State
+from streamgp.inference.vem import Episode, Learned, Options, Trial
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.numerics.linalg import solve_lower
+
+
+def is_exact_in_parts(model: MultiTaskGP, rows: Rows, *, factorised: bool) -> bool:
+    """Whether parts that are learned one after the other need not be revised.
+
+    So it is for conjugate rows and a joint posterior: no site depends on q.
+    """
+    channels = np.unique(rows.channel)
+    return not factorised and all(model.channels[d].likelihood.conjugate for d in channels)
+
+
+class Origin(NamedTuple):
+    """Where sites were taken.
+
+    Attributes:
+        posterior: q(v).
+        moved: The means of the first blocks after their step, which later ones have seen. There
+            are none in a joint posterior.
+    """
+
+    posterior: Posterior
+    moved: tuple[Float[np.ndarray, " _"], ...] = ()
+
+
+class LargeFit(NamedTuple):
+    """The sites of all rows, in sum, and all that follows from them.
+
+    Attributes:
+        said: What the rows say of v together.
+        origins: Where their sites come from: each site is the weighted sum of those taken there.
+        posterior: q(v) with what was carried.
+        target: What the rows say after a whole step; of factorised blocks, of the first alone.
+        bound: The bound.
+    """
+
+    said: Site
+    origins: tuple[tuple[float, Origin], ...]
+    posterior: Posterior
+    target: Site
+    bound: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LargeBatch:
+    """Parts of a batch that together meet a state, at its points and hyperparameters."""
+
+    state: State
+    parts: Iterable[Rows]
+    options: Options
+
+    # -- the E step ------------------------------------------------------------------------------
+
+    def fitted(self, guess: Posterior) -> tuple[LargeFit, int]:
+        """The E step of all rows from a guess of q(v) on, and how many rounds it took."""
+        origin = Origin(guess)
+        _, target = self._pass(origin)
+        said, origin = self._stepped(target, origin, target, 1.0)
+        return climb(
+            self._fit(said, ((1.0, origin),)),
+            self._moved,
+            rounds=self.options.e_rounds,
+            tolerance=self.options.e_tolerance,
+        )
+
+    def _fit(self, said: Site, origins: tuple[tuple[float, Origin], ...]) -> LargeFit:
+        posterior = condition(self.state.site + said)
+        expected, target = self._pass(Origin(posterior))
+        bound = expected + posterior.log_evidence - _expected_log_site(said, posterior)
+        return LargeFit(said, origins, posterior, target, bound)
+
+    def _moved(self, fit: LargeFit, step: float) -> LargeFit:
+        said, origin = self._stepped(fit.said, Origin(fit.posterior), fit.target, step)
+        before = [((1 - step) * part, own) for part, own in fit.origins if step < 1.0]
+        return self._fit(said, (*before, (step, origin)))
+
+    def _stepped(
+        self, said: Site, origin: Origin, target: Site, step: float
+    ) -> tuple[Site, Origin]:
+        """What the rows say after a step of that length, and where it was taken.
+
+        Factorised blocks go one after the other, as in a natural step of a small batch. Each
+        needs a pass, because it sees the means that the ones before it moved to.
+        """
+        for g in range(len(target.linear) - 1):
+            now = self.state.site + said.toward(target, step)
+            block = condition(Site((now.linear[g],), (now.precision[g],)))
+            origin = Origin(origin.posterior, (*origin.moved, *block.mean))
+            _, target = self._pass(origin)
+        return said.toward(target, step), origin
+
+    def _pass(self, origin: Origin) -> tuple[float, Site]:
+        """Σ E_q[log p(y|f)] over all rows, and the sum of the sites that are taken there."""
+        expected, total = 0.0, None
+        for _, trial in self._trials():
+            model, batch, features, _ = trial.setting
+            rows, at_rows = _sites(trial.setting, origin)
+            expected += expected_log_density(model, batch, at_rows)
+            said = aggregate(batch, rows, features)
+            total = said if total is None else total + said
+        assert total is not None
+        return expected, total
+
+    def _trials(self) -> Iterator[tuple[Episode, Trial]]:
+        """Each part with its features, which are gone when the next one comes."""
+        for rows in self.parts:
+            episode = Episode(self.state, self.state.model.batch(rows), self.options)
+            yield episode, episode.trial(self.state.model)
+
+    # -- what is kept ----------------------------------------------------------------------------
+
+    def added(self, fit: LargeFit, *, remember: bool, kernels: bool) -> State:
+        """The state after the rows.
+
+        Args:
+            fit: Of all rows.
+            remember: Whether to keep how the rows depend on hyperparameters.
+            kernels: Whether to keep how they depend on the kernels, too.
+        """
+        known = self.state
+        for part, trial in self._trials():
+            features, batch = trial.setting.features, part.batch
+            rows = _mixed_sites(trial.setting, fit)
+            at_rows = marginals(batch, fit.posterior, features)
+            own = Fit(rows, self.state.site + fit.said, fit.posterior, at_rows, fit.bound)
+            learned, episode = Learned(trial, own, 0, 0), dataclasses.replace(part, state=known)
+            memory = episode.remembered(learned, kernels=kernels) if remember else known.memory
+            past = episode.past_after(learned)
+            known = known.replace(past=past, memory=memory, heard=episode.heard)
+        state = self.state
+        vars(known).update(plain=state.plain, prior=state.prior, reading=state.reading)
+        return known
+
+
+def _sites(setting: Setting, origin: Origin) -> tuple[RowSites, Marginals]:
+    """The sites of a part's rows after a whole natural step from there, and q(f) before it.
+
+    Blocks that have not been told where the ones before them moved to say nothing yet.
+    """
+    model, batch, features, _ = setting
+    at_rows = marginals(batch, origin.posterior, features)
+    mean, means = at_rows.mean, at_rows.block_means
+    gradient, precision = curvature(model, batch, mean, at_rows.covariance)
+    linear = np.zeros_like(means)
+    linear[:, 0] = gradient + times(batch, precision, means[:, 0])
+    for g, there in enumerate(origin.moved):
+        mean = mean + features.design[g] @ there - means[:, g]
+        gradient, _ = curvature(model, batch, mean, at_rows.covariance)
+        linear[:, g + 1] = gradient + times(batch, precision, means[:, g + 1])
+    return RowSites(linear, precision), at_rows
+
+
+def _mixed_sites(setting: Setting, fit: LargeFit) -> RowSites:
+    """The sites of a part's rows in a fit."""
+    (weight, origin), *others = fit.origins
+    linear, precision = _sites(setting, origin)[0]
+    linear, precision = weight * linear, tuple(weight * p for p in precision)
+    for weight, origin in others:
+        more = _sites(setting, origin)[0]
+        linear = linear + weight * more.linear
+        precision = add(precision, tuple(weight * p for p in more.precision))
+    return RowSites(linear, precision)
+
+
+def _expected_log_site(said: Site, posterior: Posterior) -> float:
+    """E_q[log t(v)] of a site, which is that of the rows' sites that it is the sum of."""
+    total = 0.0
+    for linear, precision, mean, chol in zip(
+        said.linear, said.precision, posterior.mean, posterior.chols, strict=True
+    ):
+        spread = solve_lower(chol, solve_lower(chol, precision).T)  # its trace is that of ΛΣ
+        total += float(linear @ mean - 0.5 * mean @ precision @ mean - 0.5 * np.trace(spread))
+    return total
