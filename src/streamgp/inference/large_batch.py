@@ -23,6 +23,8 @@ from streamgp.inference.vem import Episode, Learned, Options, Trial
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
 
+_LEAST = 1e-9  # weight of an origin in the sites: one with less is let go
+
 
 def is_exact_in_parts(model: MultiTaskGP, rows: Rows, *, factorised: bool) -> bool:
     """Whether parts that are learned one after the other need not be revised.
@@ -94,7 +96,8 @@ class LargeBatch:
 
     def _moved(self, fit: LargeFit, step: float) -> LargeFit:
         said, origin = self._stepped(fit.said, Origin(fit.posterior), fit.target, step)
-        before = [((1 - step) * part, own) for part, own in fit.origins if step < 1.0]
+        before = [((1 - step) * weight, own) for weight, own in fit.origins]
+        before = [(weight, own) for weight, own in before if weight > _LEAST]
         return self._fit(said, (*before, (step, origin)))
 
     def _stepped(
