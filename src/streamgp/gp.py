@@ -68,8 +68,9 @@ class ContinualGP:
         factorised: Whether each latent function has a posterior of its own instead of a joint one.
             That is cheaper for many latent functions, and blind to their posterior correlation.
         carry: The rule for dropped inducing points: `Projection` or `Marginals`.
-        batch_rows: The number of rows held in memory together. A larger batch is folded in by
-            random parts.
+        batch_rows: The number of rows whose features are held in memory together. A larger batch
+            is folded in by random parts. Unless its channels are Gaussian, further passes over the
+            parts then find the posterior that all rows at once would have.
         scale: Where kernels and channels start from. True: from the first batch. False: inputs and
             f as they are, about 0 and of size 1. Or a dictionary of (centre, scale) by name, of
             channels with real values and of the `"inputs"`; the rest from the first batch.

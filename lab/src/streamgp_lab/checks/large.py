@@ -1,46 +1,89 @@
 """Learn a batch of a million rows, and measure time, memory and accuracy.
 
-The accuracy is compared with that of the same model after 4,096 of the rows.
+The accuracy is compared with that of the same model after 4,096 of the rows. Then 20,000 rows are
+learned in small parts and all at once, which should not differ.
 """
 
 import resource
 import time
+from typing import NamedTuple
 
 import numpy as np
 
 import streamgp as sgp
 from streamgp_lab.checks import command
-from streamgp_lab.progress import bar
+from streamgp_lab.progress import Bar, bar
 from streamgp_lab.reporting.tables import Table
 
 _FEW = 4096
+_HELD_OUT = 5000
+_SOME = 20_000  # rows that can also be learned at once
+_PART, _WHOLE = 1024, 50_000  # `batch_rows` to compare
+_USUAL = 8192
+
+
+class _Channel(NamedTuple):
+    """A likelihood, inputs and observations; the last ones are held out."""
+
+    likelihood: sgp.Likelihood
+    x: np.ndarray
+    y: np.ndarray
+
+
+class _Learned(NamedTuple):
+    """How long a batch took, and the NLPD per point of what is held out."""
+
+    seconds: float
+    nlpd: float
 
 
 def main(rows: int = 1_000_000) -> None:
-    generator = np.random.default_rng(0)
-    x = generator.uniform(0, 20, rows + 2000)
-    f = np.sin(x) + 0.5 * np.sin(2.3 * x)
-    channels = {
-        "Gaussian": (sgp.Gaussian(), f + 0.5 * generator.normal(size=len(x))),
-        "Bernoulli": (sgp.Bernoulli(), (f + generator.logistic(size=len(x)) > 0).astype(float)),
-    }
-    table, test = [], slice(rows, None)
-    with bar("large", 2 * len(channels)) as line:
-        for name, (likelihood, y) in channels.items():
-            nlpds = []
-            for count in (_FEW, rows):
-                line.show(f"{name}, {count:,} rows")
-                model = sgp.ContinualGP(likelihood)
-                begin = time.perf_counter()
-                model.update(x[:count], y[:count])
-                seconds = time.perf_counter() - begin
-                nlpds.append(-np.mean(model.predict(x[test]).log_density(y[test])))
-                line.advance()
+    channels = _channels(rows)
+    million, parts = [], []
+    with bar("large", 4 * len(channels)) as line:
+        for name, channel in channels.items():
+            few = _learn(line, name, channel, _FEW)
+            many = _learn(line, name, channel, rows)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            few, many = (f"{nlpd:.4f}" for nlpd in nlpds)
-            table.append([name, f"{rows:,}", f"{seconds:.0f}", f"{peak:.0f}", many, few])
+            figures = [f"{many.seconds:.0f}", f"{peak:.0f}", f"{many.nlpd:.4f}", f"{few.nlpd:.4f}"]
+            million.append([name, f"{rows:,}", *figures])
+        for name, channel in channels.items():
+            some = min(_SOME, rows)
+            small = _learn(line, name, channel, some, batch_rows=_PART)
+            whole = _learn(line, name, channel, some, batch_rows=_WHOLE)
+            difference = small.nlpd - whole.nlpd
+            nlpds = [f"{small.nlpd:.5f}", f"{whole.nlpd:.5f}", f"{difference:+.5f}"]
+            parts.append([name, f"{some:,}", *nlpds])
     heading = ["likelihood", "rows", "seconds", "peak memory, MB", "NLPD per point"]
-    print(Table("large", [*heading, f"NLPD after {_FEW:,} rows"], table).markdown())
+    print(Table("large", [*heading, f"NLPD after {_FEW:,} rows"], million).markdown())
+    heading = ["likelihood", "rows", f"NLPD in parts of {_PART:,}", "NLPD at once", "difference"]
+    print(Table("parts", heading, parts).markdown())
+
+
+def _channels(rows: int) -> dict[str, _Channel]:
+    generator = np.random.default_rng(0)
+    x = generator.uniform(0, 20, rows + _HELD_OUT)
+    f = np.sin(x) + 0.5 * np.sin(2.3 * x)
+    classes = f + generator.logistic(size=len(x)) > 0
+    return {
+        "Gaussian": _Channel(sgp.Gaussian(), x, f + 0.5 * generator.normal(size=len(x))),
+        "Bernoulli": _Channel(sgp.Bernoulli(), x, classes.astype(float)),
+        "Poisson": _Channel(sgp.Poisson(), x, generator.poisson(np.exp(f)).astype(float)),
+    }
+
+
+def _learn(
+    line: Bar, name: str, channel: _Channel, rows: int, batch_rows: int = _USUAL
+) -> _Learned:
+    line.show(f"{name}, {rows:,} rows")
+    model = sgp.ContinualGP(channel.likelihood, batch_rows=batch_rows)
+    begin = time.perf_counter()
+    model.update(channel.x[:rows], channel.y[:rows])
+    seconds = time.perf_counter() - begin
+    held_out = slice(len(channel.x) - _HELD_OUT, None)
+    density = model.predict(channel.x[held_out]).log_density(channel.y[held_out])
+    line.advance()
+    return _Learned(seconds, -float(np.mean(density)))
 
 
 if __name__ == "__main__":
