@@ -48,6 +48,14 @@ def test_a_soak_ends_with_its_result(capsys):
     assert "There were no failures." in capsys.readouterr().out
 
 
+def test_a_large_batch_is_compared_with_the_whole(capsys):
+    main(["check", "large", "--rows", "1200"])
+    *_, parts = capsys.readouterr().out.split("**parts**")
+    rows = [line.split("|")[1:-1] for line in parts.strip().splitlines()[2:]]
+    assert [row[0].strip() for row in rows] == ["Gaussian", "Bernoulli", "Poisson"]
+    assert all(abs(float(row[-1])) < 0.02 for row in rows)
+
+
 def test_a_failure_gives_the_exit_status(monkeypatch, capsys):
     def fails(*_):
         raise FloatingPointError("not a number")
