@@ -16,10 +16,19 @@ FINER = "streamgp, points placed more finely"
 _CLOSE = 0.02  # relative to the offline model
 
 
-def problem(name: str, *, drift: bool, share: float) -> Problem:
+REGRESSION = {
+    "powerplant": files.powerplant,
+    "protein": files.protein,
+    "winequality": files.winequality,
+    "compactiv": files.compactiv,
+    "puma32h": files.puma32h,
+}
+
+
+def problem(name: str, *, drift: bool, share: float, seed: int = 0) -> Problem:
     """A standardised table. With `drift`, rows are sorted by their first principal component."""
-    x, y = {"powerplant": files.powerplant, "protein": files.protein}[name]()
-    generator = np.random.default_rng(0)
+    x, y = REGRESSION[name]()
+    generator = np.random.default_rng(seed)
     order = generator.permutation(len(y))[: int(len(y) * share)]
     x, y = x[order], y[order]
     x, y = (x - x.mean(axis=0)) / x.std(axis=0), (y - y.mean()) / y.std()
