@@ -35,7 +35,7 @@ class Parameters(NamedTuple):
         return np.concatenate([np.log(positive), [self.mean], self.points.ravel()])
 
     def replaced(self, vector: Float[np.ndarray, " T"]) -> "Parameters":
-        """The parameters of a vector. A shorter one without points leaves the points as they are."""
+        """The parameters of a vector. One without points leaves the points as they are."""
         inputs = len(self.lengthscales)
         positive, rest = np.exp(vector[: inputs + 2]), vector[inputs + 3 :]
         return Parameters(
@@ -158,10 +158,9 @@ class _Sums:
         self.kernels = [parameters.kernel(parameters.points, x[b]) for b in _blocks(len(x))]
         self.features = [_solved(root, kernel) for kernel in self.kernels]
         self.squares = sum(part @ part.T for part in self.features)
-        told = sum(
-            part @ self.residual[rows]
-            for part, rows in zip(self.features, _blocks(len(x)), strict=True)
-        )
+        told = np.zeros(len(root))
+        for part, rows in zip(self.features, _blocks(len(x)), strict=True):
+            told += part @ self.residual[rows]
         inner = cholesky(np.eye(len(root)) + self.squares / parameters.noise, lower=True)
         self.told = _solved(inner, told) / parameters.noise
         self.posterior = Posterior(parameters, root, inner, _solved(inner, self.told, "T"))
@@ -202,10 +201,8 @@ class _Sums:
         spread = np.sum(covariance * self.squares) + error @ error + open_variance
         by_noise = 0.5 * (spread / noise - count)
         by_variance = effect.variance - 0.5 * count * own.variance / noise
-        return np.concatenate(
-            [effect.lengthscales, [by_variance, by_noise, error.sum() / noise]]
-            + [effect.points.ravel()]
-        )
+        others = [by_variance, by_noise, error.sum() / noise]
+        return np.concatenate([effect.lengthscales, others, effect.points.ravel()])
 
 
 class _Effect:
