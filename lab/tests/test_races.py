@@ -293,7 +293,7 @@ def test_small_races_of_several_inputs():
 
 def test_classes_at_once():
     """Our own model learns the stream, or everything at once with more rounds."""
-    full = dimensions._classification("banana", [banana.problem(Options(share=0.05))])
+    full = dimensions._classification("banana", [banana.problem(Options(share=0.05))], 0.05)
     results = race.run(
         Race("banana", full.problems, full.contenders[:2]), Path("unused"), repeats=1
     )

@@ -35,6 +35,7 @@ REGRESSION = {
 CLASSES = {"defects": files.defects}
 SPLITS, POINTS = 5, 128
 EVERY = 1000  # rows between two M steps of streamgp
+STEPS = 20_000  # the most steps of a peer's training, if it learns all rows
 _BATCHES, _CLASS_BATCHES, _FEWEST = 50, 20, 40  # the last: rows of a batch of a small share
 _TEST_SHARE, _CLASS_TEST_SHARE = 0.1, 0.3
 _SLOW = ("protein",)  # peers learn only its first split
@@ -78,9 +79,12 @@ def races(share: float) -> list[Race]:
     return [
         *(_regression(name, drift=drift, share=share) for name in REGRESSION for drift in _CLOSE),
         _classification(
-            "banana", [banana.problem(Options(share=share, seed=s)) for s in range(SPLITS)]
+            "banana", [banana.problem(Options(share=share, seed=s)) for s in range(SPLITS)], share
         ),
-        *(_classification(name, _splits(name, drift=False, share=share)) for name in CLASSES),
+        *(
+            _classification(name, _splits(name, drift=False, share=share), share)
+            for name in CLASSES
+        ),
     ]
 
 
@@ -96,6 +100,7 @@ def _regression(name: str, *, drift: bool, share: float) -> Race:
     """
     problems = _splits(name, drift=drift, share=share)
     points, seldom = {"points": POINTS}, drift or name in _SLOW
+    training = {**points, "steps": int(STEPS * share)}
     contenders = [
         Contender(OURS, "ours", settings={"budget": POINTS, "every": EVERY}),
         Contender(
@@ -104,17 +109,17 @@ def _regression(name: str, *, drift: bool, share: float) -> Race:
         ),
         Contender(COLLAPSED, "collapsed_offline", settings=points, everything=True),
         Contender(
-            GPFLOW, "gpflow_offline", "gpflow", points, everything=True, only_first=seldom
+            GPFLOW, "gpflow_offline", "gpflow", training, everything=True, only_first=seldom
         ),
         Contender(
-            GPYTORCH, "gpytorch_offline", "gpytorch", points, everything=True, only_first=seldom
+            GPYTORCH, "gpytorch_offline", "gpytorch", training, everything=True, only_first=seldom
         ),
     ]  # fmt: skip
     title = f"{name}, {'drifting' if drift else 'shuffled'}"
     return Race(title, problems, contenders, claims(_CLOSE[drift]), once=True)
 
 
-def _classification(name: str, problems: list[Problem]) -> Race:
+def _classification(name: str, problems: list[Problem], share: float) -> Race:
     own = {"kind": "binary", "budget": POINTS}
     contenders = [
         Contender(OURS, "ours", settings=own),
@@ -122,8 +127,8 @@ def _classification(name: str, problems: list[Problem]) -> Race:
             OFFLINE, "ours", settings={**own, "rounds": 20, "evaluations": 60}, everything=True
         ),
         Contender(
-            GPFLOW, "gpflow_offline", "gpflow", {"kind": "binary", "points": POINTS},
-            everything=True,
+            GPFLOW, "gpflow_offline", "gpflow",
+            {"kind": "binary", "points": POINTS, "steps": int(STEPS * share)}, everything=True,
         ),
     ]  # fmt: skip
     return Race(f"{name}, classes", problems, contenders, class_claims, once=True)

@@ -8,16 +8,17 @@ import tensorflow as tf
 class Contender:
     """When the bound no longer rises, Adam's rate falls, until it is small.
 
-    The bound is the mean over `window` steps. `kind` is real or binary.
+    The bound is the mean over whole epochs of at least `window` steps, so that all rows count
+    alike. `kind` is real or binary.
     """
 
     def __init__(
-        self, kind="real", points=128, rows=512, steps=20_000, window=100, patience=10, rate=0.02,
-        least=5e-4, gamma=0.1,
+        self, kind="real", points=128, rows=512, steps=20_000, window=100, patience=5, rate=0.02,
+        least=5e-4, flat=3e-4, gamma=0.1,
     ):  # fmt: skip
         self.kind, self.points, self.rows, self.steps = kind, points, rows, steps
         self.window, self.patience = window, patience
-        self.rate, self.least, self.gamma = rate, least, gamma
+        self.rate, self.least, self.flat, self.gamma = rate, least, flat, gamma
 
     def _fresh(self, x, y, generator):
         z = x[generator.choice(len(x), min(self.points, len(x)), replace=False)]
@@ -52,13 +53,16 @@ class Contender:
             return value
 
         best, waited, rate = np.inf, 0, self.rate
-        for _ in range(0, self.steps, self.window):
-            losses = []
-            for _ in range(self.window):
-                part = generator.integers(len(x), size=min(self.rows, len(x)))
-                losses.append(step(tf.constant(x[part]), tf.constant(y[part, None])).numpy())
+        parts = max(len(x) // self.rows, 1)
+        epochs = -(-self.window // parts)
+        for _ in range(0, self.steps, epochs * parts):
+            losses = [
+                step(tf.constant(x[part]), tf.constant(y[part, None])).numpy()
+                for _ in range(epochs)
+                for part in np.array_split(generator.permutation(len(x)), parts)
+            ]
             now = np.mean(losses) / len(x)
-            waited = 0 if now < best - 1e-3 else waited + 1
+            waited = 0 if now < best - self.flat else waited + 1
             best = min(best, now)
             if waited > self.patience:
                 waited, rate = 0, 0.3 * rate

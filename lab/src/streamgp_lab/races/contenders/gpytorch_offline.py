@@ -30,14 +30,17 @@ class Model(gpytorch.models.ApproximateGP):
 class Contender:
     """Points start at k-means. When the bound no longer rises, the rate falls, until it is small.
 
-    The bound is the mean over `window` steps.
+    The bound is the mean over whole epochs of at least `window` steps, so that all rows count
+    alike.
     """
 
     def __init__(
-        self, points=128, rows=512, steps=20_000, window=100, patience=10, rate=0.02, least=5e-4
-    ):
+        self, points=128, rows=512, steps=20_000, window=100, patience=5, rate=0.02, least=5e-4,
+        flat=3e-4,
+    ):  # fmt: skip
         self.points, self.rows, self.steps = points, rows, steps
-        self.window, self.patience, self.rate, self.least = window, patience, rate, least
+        self.window, self.patience = window, patience
+        self.rate, self.least, self.flat = rate, least, flat
 
     def learn(self, x, y, channel):
         torch.manual_seed(0)
@@ -46,10 +49,16 @@ class Contender:
         bound = gpytorch.mlls.VariationalELBO(self.model.likelihood, self.model, len(y))
         optimiser = torch.optim.Adam(self.model.parameters(), lr=self.rate)
         schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
-            optimiser, factor=0.3, patience=self.patience, threshold=1e-3, threshold_mode="abs"
+            optimiser, factor=0.3, patience=self.patience, threshold=self.flat, threshold_mode="abs"
         )
-        for _ in range(0, self.steps, self.window):
-            losses = [self._step(x, y, bound, optimiser) for _ in range(self.window)]
+        parts = max(len(y) // self.rows, 1)
+        epochs = -(-self.window // parts)
+        for _ in range(0, self.steps, epochs * parts):
+            losses = [
+                self._step(x[part], y[part], bound, optimiser)
+                for _ in range(epochs)
+                for part in torch.randperm(len(y)).tensor_split(parts)
+            ]
             schedule.step(np.mean(losses))
             if optimiser.param_groups[0]["lr"] < self.least:
                 break
@@ -66,9 +75,8 @@ class Contender:
         return model
 
     def _step(self, x, y, bound, optimiser):
-        part = torch.randint(len(y), (min(self.rows, len(y)),))
         optimiser.zero_grad()
-        loss = -bound(self.model(x[part]), y[part])
+        loss = -bound(self.model(x), y)
         loss.backward()
         optimiser.step()
         return float(loss)
