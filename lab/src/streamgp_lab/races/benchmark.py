@@ -37,14 +37,15 @@ def comparison(name: str, about: str, races: Callable[[float], list[race.Race]])
 
     def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
         todo = races(settings.share)
-        repeats = [1 if each.once else settings.repeats for each in todo]
-        bar.expect(sum(n * len(each.contenders) for n, each in zip(repeats, todo, strict=True)))
+        bar.expect(sum(len(list(each.turns(settings.repeats))) for each in todo))
         for needed in sorted({c.environment for each in todo for c in each.contenders} - {OWN}):
             bar.show(f"installing {needed} into {settings.peers}")
             python(needed, settings.peers)
         outcomes = []
-        for each, times in zip(todo, repeats, strict=True):
-            results = race.run(each, settings.peers, repeats=times, begin=bar.show, end=bar.advance)
+        for each in todo:
+            results = race.run(
+                each, settings.peers, repeats=settings.repeats, begin=bar.show, end=bar.advance
+            )  # fmt: skip
             outcomes.append((each, results))
             yield summary.report(name, about, outcomes)
 

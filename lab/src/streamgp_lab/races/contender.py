@@ -35,6 +35,7 @@ class Contender:
     settings: dict[str, Any] = field(default_factory=dict)
     everything: bool = False  # it gets all batches at once
     rehearsed: bool = False  # the second time that it learns the stream counts
+    only_first: bool = False  # too slow to learn more than the first problem of a race
     source: Path | None = None  # a checkout of another version of streamgp that it should import
 
     def start(self, peers: Path) -> "Running":

@@ -16,7 +16,7 @@ def race(race: Race, results: Results) -> Any:
     """Cost per update along a stream of samples, or accuracy against cost for batches."""
     figure, ((ax,),) = grid(1, 1, 7.5, 4.2)
     runs = [(name, runs[0]) for name, runs in results.items() if not runs[0].reason]
-    if race.problem.single is None:
+    if race.problems[0].single is None:
         _draw_accuracy(ax, runs)
         ax.set_title(race.name)
     else:

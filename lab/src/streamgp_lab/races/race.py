@@ -1,6 +1,6 @@
-"""A race: every contender learns the same stream, one contender at a time."""
+"""A race: every contender learns the same streams, one contender at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,18 +46,32 @@ class Result:
         return float(self.cpu.sum() + self.sample_cpu.sum()) if len(self.cpu) else np.nan
 
 
-Results = dict[str, list[Result]]  # by contender, one per repeat
+Results = dict[str, list[Result]]  # by contender, one per repeat of each problem
 
 
 @dataclass(frozen=True)
 class Race:
-    """A stream, its contenders, and what is claimed of the results."""
+    """Streams, their contenders, and what is claimed of the results.
+
+    Problems after the first are other splits or seeds of it. Contenders that learn only the first
+    have fewer results.
+    """
 
     name: str
-    problem: Problem
+    problems: Sequence[Problem]
     contenders: Sequence[Contender]
     claims: Callable[[Results], list[Claim]] = lambda results: []
     once: bool = False  # too long to be repeated
+
+    def turns(self, repeats: int) -> Iterator[tuple[Problem, Contender]]:
+        """Every run, in order.
+
+        Contenders take turns, so that other load on the machine affects all of them.
+        """
+        for number, problem in enumerate(self.problems):
+            entered = [each for each in self.contenders if not (number and each.only_first)]
+            for _ in range(1 if self.once else repeats):
+                yield from ((problem, contender) for contender in entered)
 
 
 def run(
@@ -68,16 +82,12 @@ def run(
     begin: Callable[[str], None] = lambda what: None,
     end: Callable[[], None] = lambda: None,
 ) -> Results:
-    """The results of every contender; `begin` and `end` are called around each run.
-
-    Contenders take turns in each repeat, so that other load on the machine affects all of them.
-    """
+    """The results of every contender; `begin` and `end` are called around each run."""
     results: Results = {contender.name: [] for contender in race.contenders}
-    for _ in range(repeats):
-        for contender in race.contenders:
-            begin(f"{race.name}: {contender.name}")
-            results[contender.name].append(_run(race.problem, contender, peers))
-            end()
+    for problem, contender in race.turns(repeats):
+        begin(f"{race.name}: {contender.name}")
+        results[contender.name].append(_run(problem, contender, peers))
+        end()
     return results
 
 

@@ -13,7 +13,7 @@ from streamgp_lab.reporting.tables import Table, median_and_range, number
 _NOTE = (
     "All numbers of a table were measured in one run, one contender at a time, so compare the "
     "ratios. CPU time counts all threads. The brackets have the lowest and the highest value over "
-    "repeats."
+    "repeats, or over splits of the data."
 )
 _WINDOW = 50  # the number of updates whose median is shown
 
@@ -37,13 +37,13 @@ def report(name: str, about: str, outcomes: Sequence[tuple[Race, Results]]) -> R
 
 def table(race: Race, results: Results) -> Table:
     """One row per contender."""
-    single = race.problem.single is not None
+    single = race.problems[0].single is not None
     reference = results[OURS]
     columns = _sample_columns(results) if single else _BATCH_COLUMNS
     cost = at_end if single else (lambda result: result.warm)
     heading = ["contender", *columns, "time relative to streamgp", *_SCORES]
     heading += ["prequential NLPD"] * single + ["peak MB"]
-    rows = []
+    rows, most = [], max(len(runs) for runs in results.values())
     for name, runs in results.items():
         good = [run for run in runs if not run.reason]
         if not good:
@@ -54,9 +54,9 @@ def table(race: Race, results: Results) -> Table:
         cells.append("1" if name == OURS else median_and_range(relative, "×"))
         cells += [number(np.median([pick(run) for run in good])) for pick in _SCORES.values()]
         cells += [number(np.median([run.prequential for run in good]))] * single
-        rows.append([name, *cells, f"{np.median([run.peak for run in good]):.0f}"])
-    repeats = max(len(runs) for runs in results.values())
-    return Table(f"{race.name}, runs: {repeats}", heading, rows)
+        shown = name if len(runs) == most else f"{name} (first problem only)"
+        rows.append([shown, *cells, f"{np.median([run.peak for run in good]):.0f}"])
+    return Table(f"{race.name}, runs: {most}", heading, rows)
 
 
 _SCORES: dict[str, Callable[[Result], float]] = {

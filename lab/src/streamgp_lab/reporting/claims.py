@@ -41,3 +41,26 @@ def no_worse(what: str, ours: float, theirs: float, *, by: float = 0.0) -> Claim
     sentence = f"{what}, no higher" if not by else f"{what}, higher by at most {by:.2g}"
     holds = None if np.isnan(theirs) else bool(ours <= theirs + by)
     return Claim(sentence, f"{ours:.4f} against {theirs:.4f}", holds)
+
+
+def on_average(
+    what: str, ours: Sequence[float], theirs: Sequence[float], *, by: float = 0.0
+) -> Claim:
+    """Over several splits, the mean of our scores is higher than theirs by at most `by`."""
+    claim = no_worse(what, float(np.mean(ours)), float(np.mean(theirs)), by=by)
+    return claim._replace(measured=f"{claim.measured}{_worst(ours, theirs)}")
+
+
+def everywhere(what: str, ours: Sequence[float], theirs: Sequence[float], *, by: float) -> Claim:
+    """On every seed our score is higher than theirs by at most `by`."""
+    mean = no_worse(what, float(np.mean(ours)), float(np.mean(theirs)), by=by)
+    holds = mean.holds and all(a <= b + by for a, b in zip(ours, theirs, strict=True))
+    measured = f"{mean.measured}{_worst(ours, theirs)}"
+    return Claim(f"{mean.sentence} on every seed", measured, holds)
+
+
+def _worst(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    """The largest difference, if there are several."""
+    if len(ours) == 1:
+        return ""
+    return f", worst {max(a - b for a, b in zip(ours, theirs, strict=True)):+.4f}"

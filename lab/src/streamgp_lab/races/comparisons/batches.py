@@ -22,7 +22,7 @@ def races(share: float) -> list[Race]:
     return [
         Race(
             "streaming",
-            toy,
+            [toy],
             [
                 Contender(OURS, "ours", rehearsed=True),
                 Contender(
@@ -36,7 +36,7 @@ def races(share: float) -> list[Race]:
         ),
         Race(
             "banana",
-            plane,
+            [plane],
             [
                 Contender(OURS, "ours", settings={"kind": "binary", "budget": 100}, rehearsed=True),
                 Contender(

@@ -45,7 +45,8 @@ def _race(count: int, share: float) -> Race:
         Contender(OURS, "ours", settings={**settings, "budget": 64}, rehearsed=True),
         Contender(OFFLINE, "gpytorch_channels", "gpytorch", settings, everything=True),
     ]
-    return Race(f"{count} channels", problem(count, share), contenders, claims, once=True)
+    problems = [problem(count, share)]
+    return Race(f"{count} channels", problems, contenders, claims, once=True)
 
 
 def claims(results: Results) -> list[Claim]:

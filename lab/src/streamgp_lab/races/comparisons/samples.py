@@ -45,7 +45,7 @@ def races(share: float) -> list[Race]:
         Contender("GPyTorch, exact, conditioned", "gpytorch_exact", "gpytorch"),
         Contender(ONLINE, "gpytorch_online", "gpytorch"),
     ]  # fmt: skip
-    return [Race("solar", problem, contenders, claims)]
+    return [Race("solar", [problem], contenders, claims)]
 
 
 def claims(results: Results) -> list[Claim]:

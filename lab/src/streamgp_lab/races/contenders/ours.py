@@ -8,23 +8,30 @@ KERNELS = {"rbf": sgp.RBF, "matern32": sgp.Matern32}
 LIKELIHOODS = {"real": sgp.Gaussian, "binary": sgp.Bernoulli}
 
 
+def given(**options):
+    return {name: value for name, value in options.items() if value is not None}
+
+
 class Contender:
     """A `ContinualGP`. With `many`, single samples go through `update_many`.
 
-    `grid` is (low, high, count) of fixed inducing points. If `every` is zero, hyperparameters are
-    not learned. With `kept`, they are not learned from single samples.
+    What is None is as in the library. `grid` is (low, high, count) of fixed inducing points. If
+    `every` is zero, hyperparameters are not learned. With `kept`, they are not learned from single
+    samples.
     """
 
     def __init__(
-        self, kind="real", kernel="rbf", channels=1, latents=1, budget=256, tolerance=1e-2,
-        every=100, evaluations=40, grid=None, many=False, kept=False,
+        self, kind="real", kernel="rbf", channels=1, latents=1, budget=None, tolerance=None,
+        every=None, evaluations=None, rounds=None, grid=None, many=False, kept=False,
     ):  # fmt: skip
         names = [f"channel {index}" for index in range(channels)]
+        placing = given(tolerance=tolerance, budget=budget)
+        learning = given(rounds=rounds, evaluations=evaluations, every=every)
         self.model = sgp.ContinualGP(
             {name: LIKELIHOODS[kind]() for name in names},
             latents=[KERNELS[kernel]()] * latents,
-            inducing=sgp.Fixed(np.linspace(*grid)) if grid else sgp.Adaptive(tolerance, budget),
-            learning=sgp.VEM(evaluations=evaluations, every=every) if every else None,
+            inducing=sgp.Fixed(np.linspace(*grid)) if grid else sgp.Adaptive(**placing),
+            learning=None if every == 0 else sgp.VEM(**learning),
         )
         self.names, self.kept = np.array(names), kept
         if many:
