@@ -9,7 +9,7 @@ vector.
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -42,6 +42,10 @@ class Node(ABC):
     @abstractmethod
     def prior(self) -> tuple[np.ndarray, np.ndarray]:
         """Centre and spread of the normal prior on `free`, flat."""
+
+    def recentred(self, shift: np.ndarray) -> Self:
+        """The same parameter with the centre of its prior moved. Most priors cannot be moved."""
+        return self
 
 
 @storable
@@ -82,6 +86,9 @@ class Positive(Node):
         shape = self.log_value.shape
         centre = np.broadcast_to(self.log_centre, shape)
         return np.ravel(centre), np.full(centre.size, self.spread)
+
+    def recentred(self, shift: np.ndarray) -> "Positive":
+        return replaced(self, log_centre=self.log_centre + shift)
 
 
 @storable
@@ -242,13 +249,25 @@ def free_size(tree: Any) -> int:
 
 def with_free(tree: Any, vector: np.ndarray) -> Any:
     """The tree with that vector for what may be trained."""
+    return _with_parts(tree, vector, lambda node, own: node.with_free(own))
+
+
+def recentred(tree: Any, shift: np.ndarray) -> Any:
+    """The tree with the centres of its priors moved by that vector."""
+    return _with_parts(tree, shift, lambda node, own: node.recentred(own))
+
+
+def _with_parts(
+    tree: Any, vector: np.ndarray, change: Callable[[Node, np.ndarray], Node]
+) -> Any:
+    """The tree with each free parameter changed by its own part of a vector."""
     rest = [vector]
 
     def put(part: Any) -> Any:
         if isinstance(part, Node):
             old = part.free
             own, rest[0] = rest[0][: old.size], rest[0][old.size :]
-            return part.with_free(own.reshape(old.shape)) if old.size else part
+            return change(part, own.reshape(old.shape)) if old.size else part
         if isinstance(part, tuple):
             return tuple(map(put, part))
         if not isinstance(part, Module):

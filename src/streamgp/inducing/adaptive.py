@@ -1,7 +1,8 @@
-"""Points where the model could not otherwise know: greedy conditional variance."""
+"""Points where the model could not otherwise know: pivots of a Cholesky factorisation."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,6 +19,10 @@ _LOSS = 0.01  # nats that a row may lose to the variance its inducing points lea
 _WORTH = 4.0  # how much more a new point must explain than the one that goes for it
 _NEW_GROUND = 0.2  # an open share of prior variance that always makes a point
 _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apart by rounding only
+_FINE = 1e-6  # the same, for points that use up room on known ground
+_KNOWN = 2.0  # how much more than of past rows may be open of rows on known ground
+_FINER = 16  # part of the budget that an update may use up on known ground
+_MOVES = 20  # evaluations of the bound for moving points, if there are several inputs
 
 
 @storable
@@ -25,29 +30,38 @@ _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apar
 class Adaptive(AbstractStrategy):
     """Add points while the new inputs' prior variance is not explained by those there are.
 
-    The worst input comes first. The number of points so follows the explored domain: old ground
-    adds nothing. Each latent function has points of its own, as many as its lengthscale needs.
+    The worst input comes first. The number of points so follows the explored domain. Each latent
+    function has points of its own, as many as its lengthscale needs.
+
+    Over several inputs there is more to it, once rows come from ground that is known: free room is
+    used up for a finer resolution, little by little, and points are moved by gradient to where they
+    serve past and new data best. Both let lengthscales become shorter as data add up.
 
     Args:
         tolerance: An input becomes an inducing point while the points leave more than this part of
             its prior variance open (or less, where noise is so small that this would show).
         budget: The largest number of points of any latent function. Beyond it, the points whose
-            loss changes the posterior least are dropped once the batch has been learned.
+            loss costs the bound least are dropped once the batch has been learned.
         drop: Another rule for that: a function (state, budget) → flags of the points to keep, one
             array per latent function.
+        moves: How many evaluations of the bound an update that learns may spend on moving points.
+            None stands for 20 if there are several inputs, and for none if there is one.
     """
 
     tolerance: float = 1e-2
     budget: int = 256
     drop: Callable[[State, int], Sequence[Bool[np.ndarray, " _"]]] | None = None
+    moves: int | None = None
 
     def __post_init__(self) -> None:
-        if not (0 < self.tolerance < 1 and self.budget >= 1):
+        fine = 0 < self.tolerance < 1 and self.budget >= 1
+        if not (fine and (self.moves is None or self.moves >= 0)):
             raise ConfigurationError(
                 problem(
-                    "a tolerance between 0 and 1 and a budget of at least 1",
-                    f"tolerance={self.tolerance}, budget={self.budget}",
-                    "The defaults, 1e-2 and 256, suit most streams.",
+                    "a tolerance between 0 and 1, a budget of at least 1, and moves None or at "
+                    "least 0",
+                    f"tolerance={self.tolerance}, budget={self.budget}, moves={self.moves}",
+                    "The defaults, 1e-2, 256 and None, suit most streams.",
                 )
             )
 
@@ -61,6 +75,16 @@ class Adaptive(AbstractStrategy):
 
     def kept(self, state: State, budget: int) -> Sequence[Bool[np.ndarray, " _"]] | None:
         return None if self.drop is None else self.drop(state, budget)
+
+    def moving(self, view: View) -> int:
+        """Points move on known ground: on new ground, rows would pull them away from the old."""
+        wanted = self.moves
+        if wanted is None:
+            wanted = _MOVES if view.x.shape[1] > 1 else 0
+        if not wanted:
+            return 0
+        grounds = (_Ground.of(view, q) for q in range(len(view.points)))
+        return wanted if all(ground.is_known(self.tolerance) for ground in grounds) else 0
 
     @property
     def _nearly(self) -> int:
@@ -81,23 +105,29 @@ class Adaptive(AbstractStrategy):
         # Beyond the budget there is room for some, until the batch has been learned.
         count = len(view.points[q])
         room = max(self.budget - count, (self.budget + 1) // 2)
-        values, left, prior = _explained(view, q)
-        allowed = self._allowed(view, q, prior)
-        if not np.any(left > allowed):
-            return np.zeros(0, int)
-        kernel, x = view.kernels[q], view.x - view.prior.origin
-        return greedy(kernel, x, prior, values, left, allowed, limit=room)
+        ground = _Ground.of(view, q)
+        chosen = ground.pivots(self._allowed(view, q, ground.prior), limit=room)
+        more = min(self._nearly - count - len(chosen), self.budget // _FINER)
+        if view.x.shape[1] > 1 and more > 0 and ground.is_known(self.tolerance):
+            fine = _FINE * ground.prior + 1e-300
+            chosen = ground.pivots(fine, limit=len(chosen) + more)
+        return chosen
 
     def settled(self, view: View) -> Bool[np.ndarray, " N"]:
         """Which inputs would not become inducing points, were each to come alone."""
         settled = np.ones(len(view.x), bool)
         for q in range(len(view.points)):
-            _, left, prior = _explained(view, q)
-            settled &= left <= self._allowed(view, q, prior)
+            ground = _Ground.of(view, q)
+            settled &= ground.left <= self._allowed(view, q, ground.prior)
         return settled
 
     def spare(self, view: View) -> Float[np.ndarray, " Q"]:
-        """The open part of prior variance below which a point adds nothing to the others."""
+        """The open part of prior variance below which a point adds nothing to the others.
+
+        Over several inputs that is next to nothing: points may be finer than they need to be.
+        """
+        if view.x.shape[1] > 1:
+            return np.full(len(view.points), _FINEST)
         spares = []
         for kernel, precision in zip(view.kernels, view.precision, strict=True):
             prior = kernel.diagonal(view.x - view.prior.origin)
@@ -113,54 +143,67 @@ class Adaptive(AbstractStrategy):
         return _allowed(prior, view.precision[q], self.tolerance, floor)
 
 
-def greedy(
-    kernel: Kernel,
-    x: Float[np.ndarray, "N P"],
-    prior: Float[np.ndarray, " N"],
-    explained: Float[np.ndarray, "M N"],
-    left: Float[np.ndarray, " N"],
-    allowed: Float[np.ndarray, " N"],
-    *,
-    limit: int,
-) -> Int[np.ndarray, " R"]:
-    """Indices of inputs to add, by pivoted Cholesky on top of the points that there are.
+class _Ground(NamedTuple):
+    """New inputs, and what the old points of a latent function tell of them.
 
-    Args:
+    Attributes:
         kernel: Of the latent function.
         x: The inputs, as the kernel sees them.
         prior: The prior variance at each.
-        explained: L⁻¹K(Z, x) of the points that there are.
-        left: The variance that they leave open.
-        allowed: The variance that may stay open.
-        limit: How many inputs may be added.
+        explained: L⁻¹K(Z, x): its squares are what the points explain of the variance.
+        left: What they leave open.
+        precision: How precisely each input is observed.
+        open_before: The part of the variance at past rows that the points leave open.
     """
-    known = len(explained)
-    rows = np.concatenate([explained, np.empty((min(limit, 16), len(x)))])
-    left = left.copy()
-    chosen: list[int] = []
-    while len(chosen) < limit and np.any(left > allowed):
-        best = int(np.argmax(left / allowed))
-        pivot = left[best] + NUGGET * prior[best]
-        used = known + len(chosen)
-        if used == len(rows):
-            rows = np.concatenate([rows, np.empty((used - known, len(x)))])
-        covariance = kernel.matrix(x[best : best + 1], x)[0] - rows[:used, best] @ rows[:used]
-        rows[used] = covariance / np.sqrt(pivot)
-        left -= rows[used] ** 2
-        left[best] = 0.0
-        chosen.append(best)
-    return np.asarray(chosen, int)
 
+    kernel: Kernel
+    x: Float[np.ndarray, "N P"]
+    prior: Float[np.ndarray, " N"]
+    explained: Float[np.ndarray, "M N"]
+    left: Float[np.ndarray, " N"]
+    precision: Float[np.ndarray, " N"]
+    open_before: float
 
-def _explained(
-    view: View, q: int
-) -> tuple[Float[np.ndarray, "M N"], Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-    """Rows whose squares the points explain of each input's variance, what is left, and all."""
-    kernel, x = view.kernels[q], view.x - view.prior.origin
-    prior = kernel.diagonal(x)
-    cross = kernel.matrix(view.points[q] - view.prior.origin, x)
-    values = solve_lower(view.prior.chols[q], cross)
-    return values, prior - np.einsum("mn,mn->n", values, values), prior
+    @classmethod
+    def of(cls, view: View, q: int) -> "_Ground":
+        kernel, x = view.kernels[q], view.x - view.prior.origin
+        prior = kernel.diagonal(x)
+        values = solve_lower(
+            view.prior.chols[q], kernel.matrix(view.points[q] - view.prior.origin, x)
+        )
+        left = prior - np.einsum("mn,mn->n", values, values)
+        return cls(kernel, x, prior, values, left, view.precision[q], view.open_variance[q])
+
+    def is_known(self, tolerance: float) -> bool:
+        """Whether the points explain the inputs about as well as those that came before."""
+        if not len(self.explained):
+            return False
+        total = float(self.precision @ self.prior)
+        left = float(self.precision @ np.maximum(self.left, 0.0))
+        return left <= _KNOWN * max(self.open_before, 1e-2 * tolerance) * total
+
+    def pivots(self, allowed: Float[np.ndarray, " N"], *, limit: int) -> Int[np.ndarray, " R"]:
+        """Inputs to add, by pivoted Cholesky on top of the points that there are.
+
+        Args:
+            allowed: The variance that may stay open.
+            limit: How many inputs may be added.
+        """
+        known, left = len(self.explained), self.left.copy()
+        rows = np.concatenate([self.explained, np.empty((min(limit, 16), len(self.x)))])
+        chosen: list[int] = []
+        while len(chosen) < limit and np.any(left > allowed):
+            best = int(np.argmax(left / allowed))
+            pivot = left[best] + NUGGET * self.prior[best]
+            used = known + len(chosen)
+            if used == len(rows):
+                rows = np.concatenate([rows, np.empty((used - known, len(self.x)))])
+            covariance = self.kernel.matrix(self.x[best : best + 1], self.x)[0]
+            rows[used] = (covariance - rows[:used, best] @ rows[:used]) / np.sqrt(pivot)
+            left -= rows[used] ** 2
+            left[best] = 0.0
+            chosen.append(best)
+        return np.asarray(chosen, int)
 
 
 def _least_open(prior: Prior, q: int) -> float:

@@ -96,7 +96,20 @@ class Placer:
         old = [len(z) for z in before.points]
         if old == [len(z) for z in moved.points]:
             return moved
-        return self.learner.refined(moved, rows, old, start, evaluations=evaluations)
+        free = [np.arange(len(z)) >= count for z, count in zip(moved.points, old, strict=True)]
+        points = self.learner.refined(moved, rows, free, start, evaluations=evaluations)
+        return moved.replace(points=points)  # new points carry no site
+
+    def shifted(self, state: State, rows: Rows) -> State:
+        """The state with its points moved to where they serve past and rows best, if asked for."""
+        if not state.count or not self.learner.carry.is_linear:
+            return state
+        evaluations = self.strategy.moving(_view(state, rows, state.model, 0))
+        if not evaluations:
+            return state
+        free = [np.ones(len(z), bool) for z in state.points]
+        points = self.learner.refined(state, rows, free, state.model, evaluations=evaluations)
+        return state if points is state.points else self.learner.move(state, points)
 
     def pruned(self, before: State, state: State, rows: Rows) -> State:
         """The state without the points that its posterior needs least.
@@ -128,7 +141,7 @@ def _view(before: State, rows: Rows, model: MultiTaskGP, update: int) -> View:
     prior = before.prior if same else Prior.of(plain, before.points)
     batch = plain.batch(rows)
     precision = batch.as_they_came(latent_precision(plain, batch).T).T
-    return View(before.points, rows.x, prior, update, precision)
+    return View(before.points, rows.x, prior, update, precision, before.open_variance)
 
 
 def _stage(points: Points) -> int:

@@ -25,6 +25,8 @@ class View(NamedTuple):
         update: The number of this update, counted from one.
         precision: How precisely each row observes each latent function. Leaving variance open at
             row n costs half the product of that variance and `precision[q][n]`, in nats.
+        open_variance: The part of each latent function's variance at past rows that the old points
+            leave open.
     """
 
     points: tuple[Float[np.ndarray, "_ P"], ...]
@@ -32,6 +34,7 @@ class View(NamedTuple):
     prior: Prior
     update: int
     precision: Float[np.ndarray, "Q N"]
+    open_variance: Float[np.ndarray, " Q"]
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -86,6 +89,13 @@ class AbstractStrategy(ABC):
     @property
     def refinement(self) -> int:
         """How many evaluations of the bound may be spent on moving new points by gradient."""
+        return 0
+
+    def moving(self, view: View) -> int:
+        """How many evaluations of the bound an update that learns may spend on moving old points.
+
+        They are moved by gradient, before new ones come. What was known is carried along.
+        """
         return 0
 
     @property

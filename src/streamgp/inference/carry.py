@@ -13,6 +13,7 @@ dropped:
 
 import dataclasses
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -31,6 +32,9 @@ _LARGEST_PART = 1 - 1e-12  # of a direction's prior variance that data may have 
 class Carry(ABC):
     """A rule for moving a state to inducing points that do not include the old ones."""
 
+    # Whether each channel's sums move by themselves, so that nothing is lost by moving often.
+    is_linear: ClassVar[bool] = False
+
     @abstractmethod
     def __call__(self, state: State, points: Points) -> State:
         """The state at these points, under the same hyperparameters."""
@@ -40,6 +44,8 @@ class Carry(ABC):
 @dataclasses.dataclass(frozen=True)
 class Projection(Carry):
     """Keep what was said as pseudo-observations of the old inducing values."""
+
+    is_linear: ClassVar[bool] = True
 
     def __call__(self, state: State, points: Points) -> State:
         new = Prior.of(state.plain, points)

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch, Rows
@@ -67,21 +67,25 @@ class Learner:
         return self.carry(state, points)
 
     def refined(
-        self, state: State, rows: Rows, old: Sequence[int], start: MultiTaskGP, *, evaluations: int
-    ) -> State:
-        """The state with its new points, which carry no site yet, where they serve best.
+        self,
+        state: State,
+        rows: Rows,
+        free: Sequence[Bool[np.ndarray, " _"]],
+        start: MultiTaskGP,
+        *,
+        evaluations: int,
+    ) -> Points:
+        """The state's points, those that are free where they serve the past and the rows best.
 
         Args:
-            state: With the new points, which follow all others.
-            rows: The rows that they are for.
-            old: How many points of each latent function are not new.
-            start: The hyperparameters.
+            state: With the points.
+            rows: The new observations.
+            free: Which points of each latent function may move.
+            start: The hyperparameters, while the state has no data.
             evaluations: How often the bound may be evaluated.
         """
-        points = refine_points(
-            state, state.model.batch(rows), start, old, self._options, evaluations=evaluations
-        )
-        return state.replace(points=points)
+        batch = state.model.batch(rows)
+        return refine_points(state, batch, start, free, self._options, evaluations=evaluations)
 
     def tempered(self, state: State, part: float) -> State:
         """The state with that part of all it was told: the prior's part is untouched."""

@@ -22,37 +22,56 @@ from streamgp.numerics.linalg import solve_lower, symmetric
 
 
 class _Search:
-    """Column by column: w, and its squares under the identity, E[vvᵀ] and the precision of q."""
+    """Column by column: w, and its products with the precision, the covariance and the mean of q."""
 
     def __init__(self, prior: Prior, site: Site, posterior: Posterior):
-        self.second = block_diag(*posterior.second)  # factorised blocks lie along the diagonal
         self.precision = block_diag(*[symmetric(p) + np.eye(len(p)) for p in site.precision])
+        self.covariance = block_diag(*posterior.covariance)
+        self.mean = np.concatenate(posterior.mean)
         w = block_diag(*[solve_lower(chol, np.eye(len(chol))) for chol in prior.chols])
-        # The weights of the mean functions are part of v, but no point expresses them.
-        w = np.pad(w, ((0, len(self.second) - len(w)), (0, 0)))
+        w = np.pad(w, ((0, len(self.mean) - len(w)), (0, 0)))
         self.directions = w
         self.size = np.sum(w**2, axis=0)
-        self.moved = np.sum(w * (self.second @ w), axis=0)
-        self.narrowed = np.sum(w * (self.precision @ w), axis=0)
+        self.said = np.sum(w * (self.precision @ w), axis=0)
+        self.left = np.sum(w * (self.covariance @ w), axis=0)
+        self.moved = self.mean @ w
         self.kept = np.ones(w.shape[1], bool)
 
     def costs(self) -> Float[np.ndarray, " S"]:
-        """The KL divergence that dropping each point alone would cost, in nats."""
-        size = np.where(self.kept, self.size, 1.0)  # of those that went, nothing is left
-        ratio = np.maximum(self.narrowed / size, 1e-300)
-        return 0.5 * (self.moved / size - 1 + np.log(ratio))
+        import os
+        size = np.where(self.kept, self.size, 1.0)
+        said = np.maximum(self.said / size, 1e-300)
+        left = np.maximum(self.left / size, 1e-300)
+        moved = self.moved**2 / size
+        if os.environ.get('KL'):
+            return 0.5 * (left + moved - 1 + np.log(said))
+        return 0.5 * (moved / left + np.log(left) + said - 1)
 
     def drop(self, index: int) -> None:
-        """One point less, by rank-one changes: w ← w − ŵŵᵀw; q over the rest is its marginal."""
         unit = self.directions[:, index] / np.sqrt(self.size[index])
         part = unit @ self.directions
-        spread, pulled = self.second @ unit, self.precision @ unit
-        crossed = spread @ self.directions
-        self.narrowed = self.narrowed - (pulled @ self.directions) ** 2 / (unit @ pulled)
-        self.moved = self.moved - 2 * part * crossed + part**2 * (unit @ spread)
+        pulled, spread = self.precision @ unit, self.covariance @ unit
+        own = unit @ spread
+        # w <- w - u (u.w)
+        said_u = pulled @ self.directions
+        self.said = self.said - 2 * part * said_u + part**2 * (unit @ pulled)
+        # covariance of the rest, given that the direction is zero
+        gain = spread / own
+        mean_u = unit @ self.mean
+        import os
+        if os.environ.get('KL'):
+            spread_u = spread @ self.directions
+            self.left = self.left - 2*part*spread_u + part**2*own
+            self.moved = self.moved - part * mean_u
+            self.said = self.said  # approximately
+        else:
+            spread_w = spread @ self.directions - own * part  # u.S.w_new
+            self.covariance = self.covariance - np.outer(spread, spread) / own
+            self.left = np.sum(self.directions * (self.covariance @ self.directions), axis=0) if False else self.left - 2*part*(spread@self.directions) + part**2*own - spread_w**2/own
+            self.mean = self.mean - gain * mean_u
+            self.moved = self.moved - part * mean_u - spread_w / own * mean_u
         self.size = np.maximum(self.size - part**2, 1e-300)
         self.directions = self.directions - np.outer(unit, part)
-        self.precision = self.precision - np.outer(pulled, pulled) / (unit @ pulled)
         self.kept[index] = False
 
 

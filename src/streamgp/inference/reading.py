@@ -123,10 +123,20 @@ class Reading:
         own = past.count * np.log(self.strength) - self.strength * past.energy
         return 0.5 * float(np.sum(own) - np.sum(self._open(past)))
 
-    def _open(self, past: Past) -> Float[np.ndarray, " C"]:
+    def open_variance(self, past: Past, site: Site) -> Float[np.ndarray, " Q"]:
+        """The part of each latent function's variance at past rows that its points leave open.
+
+        Rows count by how precisely they observe the function. Zero where nothing was observed.
+        """
+        left = self._open(past).sum(axis=0)
+        traces = np.concatenate([np.diagonal(block) for block in site.precision])
+        ends = np.cumsum([0, *past.sizes[:-1]])
+        explained = np.array([traces[a:b].sum() for a, b in itertools.pairwise(ends)])
+        return left / np.maximum(left + explained, 1e-300)
+
+    def _open(self, past: Past) -> Float[np.ndarray, "C Q"]:
         products = self.loadings[self.outputs.left] * self.loadings[self.outputs.right]
-        said = np.sum(products * past.slack, axis=1)
-        return self._pair_strength * self.outputs.entries * said
+        return (self._pair_strength * self.outputs.entries)[:, None] * products * past.slack
 
     # -- derivatives -----------------------------------------------------------------------------
 

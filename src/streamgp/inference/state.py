@@ -80,6 +80,11 @@ class State:
         found = open_weights(self.model, self.past, self.reading, self.posterior)
         return found if self.merged is None else tuple(np.zeros_like(own) for own in found)
 
+    @functools.cached_property
+    def open_variance(self) -> Float[np.ndarray, " Q"]:
+        """The part of each latent function's variance at past rows that its points leave open."""
+        return self.reading.open_variance(self.past, self.site)
+
     @property
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
         """E_q[β]: the expected weights of each latent parameter's mean functions."""

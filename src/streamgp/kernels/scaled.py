@@ -12,8 +12,9 @@ from streamgp.kernels.blocks import mirror
 from streamgp.parameters import Frozen, Node, Parameter, Positive, fields_of, positive, replaced
 from streamgp.registry import storable
 
-# Lengthscales start well below the spread of the inputs: from there the bound leads to longer ones,
-# whereas from a long start fast changes look like noise and stay so.
+# Over one input, lengthscales start well below its spread: from there the bound leads to longer ones,
+# whereas from a long start fast changes look like noise and stay so. Over several inputs it is the
+# other way round: from a short start, few rows are explained one by one, and that stays so.
 _SHORT_START = 0.25
 # The spread of the prior of lengthscales, in natural log units. It is narrower for a function among
 # others, whose variance is fixed at one: in a small first batch, a function too many that changes
@@ -40,8 +41,9 @@ class ScaledKernel(Kernel):
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
         doubt = _DOUBT_AMONG_OTHERS if isinstance(variance, Frozen) else _DOUBT
-        short = Positive(_SHORT_START * usual, centre=usual, spread=doubt)
-        defaults = {"lengthscale": short, "variance": variance}
+        first = _SHORT_START if len(spread) == 1 else 1.0
+        start = Positive(first * usual, centre=usual, spread=doubt)
+        defaults = {"lengthscale": start, "variance": variance}
         filled = {name: positive(value, defaults.get(name)) for name, value in fields_of(self)}
         for name, node in filled.items():
             _check_shape(name, node, len(spread) if name in self.per_column else 1)

@@ -81,6 +81,7 @@ class Updater:
         before = self._faded(self._ready(progress, rows), progress, rows)
         axes = progress.schema.axes
         start = lifecycle.restarted(self.specification, before, rows, axes)
+        start = start or lifecycle.widened(self.specification, before, rows, axes)
 
         def surprise() -> float:
             _, scores = watched(progress, rows, self._scores(before, rows))
@@ -141,6 +142,8 @@ class Updater:
             after, work, numbers = self._step(before, rows, start, how)
             return after, numbers, work
         points, scores = None, None
+        if learn:
+            before = self.placer.shifted(before, rows)
         for _ in range(_PLACEMENTS):
             wanted = self.placer.wanted(before, rows, start or before.model, update)
             if points is not None and _suffice(points, wanted):

@@ -15,9 +15,18 @@ from streamgp.inference.state import State
 from streamgp.model.initial_scales import spread_of
 from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.model.specification import Specification, no_observations
-from streamgp.parameters import free_size, replaced, unwrap, with_free
+from streamgp.parameters import (
+    free_size,
+    free_vector,
+    prior_of,
+    recentred,
+    replaced,
+    unwrap,
+    with_free,
+)
 
 _MANY = 8  # so many distinct points are never at one place
+_MUCH_WIDER = 2.0  # than the priors expect: the ground up to which they stay as they are
 
 
 def begin(
@@ -91,6 +100,39 @@ def restarted(
     y = rows.of(int(rows.channel[0]), specification.channels[first].observation_dim)
     kernels = specification.kernels(np.concatenate([known, rows.x]), y, input_names(axes))
     return replaced(state.model, kernels=kernels)
+
+
+def widened(
+    specification: Specification, state: State, rows: Rows, axes: Sequence[Axis] = ()
+) -> MultiTaskGP | None:
+    """The model with lengthscales on the scale of the ground, if that has grown much.
+
+    The priors of lengthscales come from the spread of the first batch. If later inputs lie far
+    beyond it, the priors follow, and so do the lengthscales as far as no data have spoken of them:
+    one that the first batch could not tell at all would else stay at nothing. Over one input the
+    ground grows for as long as the stream goes on, and says nothing of lengthscales.
+    """
+    kernels = state.model.kernels
+    if rows.x.shape[1] == 1 or not state.count or not free_size(kernels):
+        return None
+    ground = np.concatenate([rows.x, *state.points])
+    wide, wider = (_centres(specification, x, axes) for x in (ground, 2 * ground))
+    centre, width = prior_of(kernels)
+    follows = wider > wide  # lengthscales, if they were not given
+    growth = np.where(follows, np.maximum(wide - centre - np.log(_MUCH_WIDER), 0.0), 0.0)
+    if not growth.any():
+        return None
+    said = np.diagonal(state.memory.precision)[: len(growth)]
+    moved = free_vector(kernels) + growth / (1 + said * width**2)
+    return replaced(state.model, kernels=recentred(with_free(kernels, moved), growth))
+
+
+def _centres(
+    specification: Specification, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]
+) -> Float[np.ndarray, " T"]:
+    """The centres of the kernels' priors, were these the first inputs."""
+    first = next(iter(specification.channels.values()))
+    return prior_of(specification.kernels(x, no_observations(first), input_names(axes)))[0]
 
 
 def add_channel(specification: Specification, state: State) -> State:
