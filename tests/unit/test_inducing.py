@@ -8,7 +8,7 @@ from tests._reference import build, dense
 
 import streamgp as sgp
 from streamgp.inducing import View, place
-from streamgp.inducing.adaptive import greedy
+from streamgp.inducing.adaptive import Ground
 from streamgp.inference.prior import Prior
 from streamgp.parameters import unwrap
 
@@ -16,12 +16,13 @@ NONE = np.zeros((0, 1))
 X = np.linspace(0, 5, 40)
 
 
-def view(points, x, update=1, latents=1, precision=1e-3):
+def view(points, x, update=1, latents=1, precision=1e-3, open_before=0.0):
     """Of observations so noisy that only the tolerance counts."""
     sets, width = (points,) * latents, x.shape[1]
     channel = build.channel(build.gaussian(1.0), np.ones((1, latents)))
     model = unwrap(build.model([channel], [1.0] * latents, width=width))
-    return View(sets, x, Prior.of(model, sets), update, np.full((latents, len(x)), precision))
+    precisions = np.full((latents, len(x)), precision)
+    return View(sets, x, Prior.of(model, sets), update, precisions, np.full(latents, open_before))
 
 
 def residual_share(z, x):
@@ -45,19 +46,43 @@ def test_nothing_is_left_open_that_small_noise_would_show():
     assert residual_share(place(sgp.Adaptive(), view(NONE, x))[0], x).max() > 1e-5
 
 
-def test_greedy_takes_the_least_explained_input_first():
+def test_the_least_explained_input_comes_first():
     x = np.random.default_rng(1).uniform(0, 10, (60, 1))
     start = np.array([[5.0]])
-    kernel = view(start, x).kernels[0]
-    explained = dense.rbf(start, x) / np.sqrt(1 + dense.NUGGET)
-    left = 1 - explained[0] ** 2
-    chosen = greedy(kernel, x, np.ones(60), explained, left, np.full(60, 1e-3), limit=40)
+    ground = Ground.of(view(start, x), 0)
+    np.testing.assert_allclose(ground.left, residual_share(start, x), atol=1e-9)
+    chosen = ground.pivots(np.full(60, 1e-3), limit=40)
     assert residual_share(np.concatenate([start, x[chosen]]), x).max() <= 1e-3
-    assert len(greedy(kernel, x, np.ones(60), explained, left, np.full(60, 1e-3), limit=3)) == 3
+    assert len(ground.pivots(np.full(60, 1e-3), limit=3)) == 3
     have = start
     for index in chosen[:5]:
         assert residual_share(have, x)[index] >= residual_share(have, x).max() - 1e-9
         have = np.concatenate([have, x[[index]]])
+
+
+def test_on_known_ground_of_several_inputs_room_is_used_up_little_by_little():
+    generator = np.random.default_rng(0)
+    strategy = sgp.Adaptive(0.1, budget=128)
+    (first,) = place(strategy, view(np.zeros((0, 2)), generator.uniform(0, 4, (300, 2))))
+    new = generator.uniform(0, 4, (300, 2))
+    seen = view(first, new, open_before=0.01)
+    (finer,) = place(strategy, seen)
+    coarse = Ground.of(seen, 0).pivots(np.full(300, 0.1), limit=99)
+    assert len(finer) == len(first) + len(coarse) + 8
+    assert strategy.moving(seen) > 0
+    (same,) = place(strategy, view(first, new, open_before=1e-6))  # as if past rows were explained
+    assert len(same) == len(first) + len(coarse)
+    beyond = view(first, new + 4.0, open_before=0.01)
+    assert strategy.moving(beyond) == 0
+    assert sgp.Adaptive(0.1, moves=0).moving(seen) == 0
+
+
+def test_the_last_room_is_left_for_new_ground():
+    generator = np.random.default_rng(0)
+    points = generator.uniform(0, 4, (28, 2))
+    new = generator.uniform(0, 4, (50, 2))
+    (finer,) = place(sgp.Adaptive(0.5, budget=32), view(points, new, open_before=0.5))
+    assert len(finer) == 28
 
 
 def test_old_ground_adds_nothing_and_old_points_stay_in_place():

@@ -20,7 +20,8 @@ _WORTH = 4.0  # how much more a new point must explain than the one that goes fo
 _NEW_GROUND = 0.2  # an open share of prior variance that always makes a point
 _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apart by rounding only
 _FINE = 1e-6  # the same, for points that use up room on known ground
-_KNOWN = 2.0  # how much more than of past rows may be open of rows on known ground
+_KNOWN = 2.0  # how much more may be open of rows on known ground than of past rows
+_NOTHING_OPEN = 1e-4  # an open share of variance that is as good as none
 _FINER = 16  # part of the budget that an update may use up on known ground
 _MOVES = 20  # evaluations of the bound for moving points, if there are several inputs
 
@@ -83,8 +84,8 @@ class Adaptive(AbstractStrategy):
             wanted = _MOVES if view.x.shape[1] > 1 else 0
         if not wanted:
             return 0
-        grounds = (_Ground.of(view, q) for q in range(len(view.points)))
-        return wanted if all(ground.is_known(self.tolerance) for ground in grounds) else 0
+        grounds = (Ground.of(view, q) for q in range(len(view.points)))
+        return wanted if all(ground.is_known for ground in grounds) else 0
 
     @property
     def _nearly(self) -> int:
@@ -105,10 +106,10 @@ class Adaptive(AbstractStrategy):
         # Beyond the budget there is room for some, until the batch has been learned.
         count = len(view.points[q])
         room = max(self.budget - count, (self.budget + 1) // 2)
-        ground = _Ground.of(view, q)
+        ground = Ground.of(view, q)
         chosen = ground.pivots(self._allowed(view, q, ground.prior), limit=room)
         more = min(self._nearly - count - len(chosen), self.budget // _FINER)
-        if view.x.shape[1] > 1 and more > 0 and ground.is_known(self.tolerance):
+        if view.x.shape[1] > 1 and more > 0 and ground.is_known:
             fine = _FINE * ground.prior + 1e-300
             chosen = ground.pivots(fine, limit=len(chosen) + more)
         return chosen
@@ -117,7 +118,7 @@ class Adaptive(AbstractStrategy):
         """Which inputs would not become inducing points, were each to come alone."""
         settled = np.ones(len(view.x), bool)
         for q in range(len(view.points)):
-            ground = _Ground.of(view, q)
+            ground = Ground.of(view, q)
             settled &= ground.left <= self._allowed(view, q, ground.prior)
         return settled
 
@@ -143,7 +144,7 @@ class Adaptive(AbstractStrategy):
         return _allowed(prior, view.precision[q], self.tolerance, floor)
 
 
-class _Ground(NamedTuple):
+class Ground(NamedTuple):
     """New inputs, and what the old points of a latent function tell of them.
 
     Attributes:
@@ -165,7 +166,7 @@ class _Ground(NamedTuple):
     open_before: float
 
     @classmethod
-    def of(cls, view: View, q: int) -> "_Ground":
+    def of(cls, view: View, q: int) -> "Ground":
         kernel, x = view.kernels[q], view.x - view.prior.origin
         prior = kernel.diagonal(x)
         values = solve_lower(
@@ -174,13 +175,13 @@ class _Ground(NamedTuple):
         left = prior - np.einsum("mn,mn->n", values, values)
         return cls(kernel, x, prior, values, left, view.precision[q], view.open_variance[q])
 
-    def is_known(self, tolerance: float) -> bool:
-        """Whether the points explain the inputs about as well as those that came before."""
+    @property
+    def is_known(self) -> bool:
+        """Whether the points explain these inputs about as well as those that came before."""
         if not len(self.explained):
             return False
-        total = float(self.precision @ self.prior)
-        left = float(self.precision @ np.maximum(self.left, 0.0))
-        return left <= _KNOWN * max(self.open_before, 1e-2 * tolerance) * total
+        share = self.precision @ np.maximum(self.left, 0.0) / (self.precision @ self.prior)
+        return bool(share <= _KNOWN * max(self.open_before, _NOTHING_OPEN))
 
     def pivots(self, allowed: Float[np.ndarray, " N"], *, limit: int) -> Int[np.ndarray, " R"]:
         """Inputs to add, by pivoted Cholesky on top of the points that there are.

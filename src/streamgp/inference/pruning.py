@@ -1,12 +1,14 @@
-"""Pruning: which inducing points can go at the least cost to the posterior.
+"""Pruning: which inducing points can go at the least cost to the bound.
 
-Without point i, q(u) becomes q(u_rest)·p(u_i | u_rest). In whitened terms, with w the i-th column
-of L⁻¹ and ŵ = w/‖w‖, the KL divergence from the one to the other is
+Dropping point i leaves the whitened direction that only it can express to the prior. With w the
+i-th column of L⁻¹ and ŵ = w/‖w‖, that costs the bound
 
-    ½ [ ŵᵀ(S + mmᵀ)ŵ − 1 + log ŵᵀ(I + Λ)ŵ ],   S = (I + Λ)⁻¹, m the mean of v:
+    ½ [ (ŵᵀm)² / ŵᵀSŵ + log ŵᵀSŵ + ŵᵀ(I + Λ)ŵ − 1 ],   S = (I + Λ)⁻¹, m the mean of v:
 
-how far data have moved the direction that only this point can express. Dropping it projects ŵ out
-of the other columns, so points are dropped one at a time, each judged by what is left.
+the evidence that is lost with the direction, and the variance that data had explained and that is
+open from now on (the carry rule `Projection`). Dropping it projects ŵ out of the other columns and
+conditions q on nothing being known along it, so points are dropped one at a time, each judged by
+what is left.
 """
 
 import itertools
@@ -22,13 +24,15 @@ from streamgp.numerics.linalg import solve_lower, symmetric
 
 
 class _Search:
-    """Column by column: w, and its products with the precision, the covariance and the mean of q."""
+    """Column by column: w, and its products with itself, I + Λ, S and m."""
 
     def __init__(self, prior: Prior, site: Site, posterior: Posterior):
+        # Factorised blocks lie along the diagonal.
         self.precision = block_diag(*[symmetric(p) + np.eye(len(p)) for p in site.precision])
         self.covariance = block_diag(*posterior.covariance)
         self.mean = np.concatenate(posterior.mean)
         w = block_diag(*[solve_lower(chol, np.eye(len(chol))) for chol in prior.chols])
+        # The weights of the mean functions are part of v, but no point expresses them.
         w = np.pad(w, ((0, len(self.mean) - len(w)), (0, 0)))
         self.directions = w
         self.size = np.sum(w**2, axis=0)
@@ -38,45 +42,32 @@ class _Search:
         self.kept = np.ones(w.shape[1], bool)
 
     def costs(self) -> Float[np.ndarray, " S"]:
-        import os
-        size = np.where(self.kept, self.size, 1.0)
-        said = np.maximum(self.said / size, 1e-300)
+        """What dropping each point alone would cost the bound, in nats."""
+        size = np.where(self.kept, self.size, 1.0)  # of those that went, nothing is left
+        said = self.said / size
         left = np.maximum(self.left / size, 1e-300)
-        moved = self.moved**2 / size
-        if os.environ.get('KL'):
-            return 0.5 * (left + moved - 1 + np.log(said))
-        return 0.5 * (moved / left + np.log(left) + said - 1)
+        return 0.5 * (self.moved**2 / (size * left) + np.log(left) + said - 1)
 
     def drop(self, index: int) -> None:
+        """One point less, by rank-one changes: w ← w − ŵŵᵀw; S and m given nothing along ŵ."""
         unit = self.directions[:, index] / np.sqrt(self.size[index])
         part = unit @ self.directions
-        pulled, spread = self.precision @ unit, self.covariance @ unit
+        pulled, spread, mean = self.precision @ unit, self.covariance @ unit, unit @ self.mean
         own = unit @ spread
-        # w <- w - u (u.w)
-        said_u = pulled @ self.directions
-        self.said = self.said - 2 * part * said_u + part**2 * (unit @ pulled)
-        # covariance of the rest, given that the direction is zero
-        gain = spread / own
-        mean_u = unit @ self.mean
-        import os
-        if os.environ.get('KL'):
-            spread_u = spread @ self.directions
-            self.left = self.left - 2*part*spread_u + part**2*own
-            self.moved = self.moved - part * mean_u
-            self.said = self.said  # approximately
-        else:
-            spread_w = spread @ self.directions - own * part  # u.S.w_new
-            self.covariance = self.covariance - np.outer(spread, spread) / own
-            self.left = np.sum(self.directions * (self.covariance @ self.directions), axis=0) if False else self.left - 2*part*(spread@self.directions) + part**2*own - spread_w**2/own
-            self.mean = self.mean - gain * mean_u
-            self.moved = self.moved - part * mean_u - spread_w / own * mean_u
+        crossed = spread @ self.directions
+        rest = crossed - own * part  # ŵᵀS of the other columns, once ŵ is out of them
+        self.said = self.said - 2 * part * (pulled @ self.directions) + part**2 * (unit @ pulled)
+        self.left = self.left - 2 * part * crossed + part**2 * own - rest**2 / own
+        self.moved = self.moved - part * mean - rest * (mean / own)
         self.size = np.maximum(self.size - part**2, 1e-300)
         self.directions = self.directions - np.outer(unit, part)
+        self.covariance = self.covariance - np.outer(spread, spread) / own
+        self.mean = self.mean - spread * (mean / own)
         self.kept[index] = False
 
 
 def costs(prior: Prior, site: Site, posterior: Posterior) -> list[Float[np.ndarray, " _"]]:
-    """The KL divergence that dropping each point alone would cost, in nats, per latent function."""
+    """What dropping each point alone would cost the bound, in nats, per latent function."""
     ends = np.cumsum(prior.sizes)[:-1]
     return np.split(_Search(prior, site, posterior).costs(), ends)
 
