@@ -109,7 +109,7 @@ class Adaptive(AbstractStrategy):
         ground = Ground.of(view, q)
         chosen = ground.pivots(self._allowed(view, q, ground.prior), limit=room)
         more = min(self._nearly - count - len(chosen), self.budget // _FINER)
-        if view.x.shape[1] > 1 and more > 0 and ground.is_known:
+        if more > 0 and ground.is_known:
             fine = _FINE * ground.prior + 1e-300
             chosen = ground.pivots(fine, limit=len(chosen) + more)
         return chosen
@@ -127,8 +127,7 @@ class Adaptive(AbstractStrategy):
 
         Over several inputs that is next to nothing: points may be finer than they need to be.
         """
-        if view.x.shape[1] > 1:
-            return np.full(len(view.points), _FINEST)
+        return np.full(len(view.points), _FINEST)
         spares = []
         for kernel, precision in zip(view.kernels, view.precision, strict=True):
             prior = kernel.diagonal(view.x - view.prior.origin)

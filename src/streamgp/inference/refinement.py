@@ -78,7 +78,7 @@ def refine_points(
 
     still = np.zeros(ends[-1])
     found = minimize(
-        loss, still, jac=True, method="L-BFGS-B", bounds=[(-_FAR, _FAR)] * len(still),
+        loss, still, jac=True, method="L-BFGS-B",
         options={"maxfun": evaluations},
     )  # fmt: skip
     return moved(found.x) if found.fun < loss(still)[0] else state.points
