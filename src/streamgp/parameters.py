@@ -257,9 +257,7 @@ def recentred(tree: Any, shift: np.ndarray) -> Any:
     return _with_parts(tree, shift, lambda node, own: node.recentred(own))
 
 
-def _with_parts(
-    tree: Any, vector: np.ndarray, change: Callable[[Node, np.ndarray], Node]
-) -> Any:
+def _with_parts(tree: Any, vector: np.ndarray, change: Callable[[Node, np.ndarray], Node]) -> Any:
     """The tree with each free parameter changed by its own part of a vector."""
     rest = [vector]
 

@@ -132,7 +132,7 @@ def model(seed: int = 0) -> sgp.ContinualGP:
             "departures": sgp.Poisson(),
         },
         latents=kernels(),
-        inducing=sgp.Adaptive(tolerance=0.01, budget=64),
+        inducing=sgp.Adaptive(budget=128),
         learning=sgp.VEM(every=10),
         seed=seed,
     )

@@ -34,9 +34,9 @@ class Adaptive(AbstractStrategy):
     The worst input comes first. The number of points so follows the explored domain. Each latent
     function has points of its own, as many as its lengthscale needs.
 
-    Over several inputs there is more to it, once rows come from ground that is known: free room is
-    used up for a finer resolution, little by little, and points are moved by gradient to where they
-    serve past and new data best. Both let lengthscales become shorter as data add up.
+    Once rows come from ground that is known, free room is used for a finer resolution, little by
+    little, so that lengthscales can become shorter as data add up. Over several inputs, points are
+    also moved by gradient to where they serve past and new data best.
 
     Args:
         tolerance: An input becomes an inducing point while the points leave more than this part of
@@ -108,7 +108,8 @@ class Adaptive(AbstractStrategy):
         room = max(self.budget - count, (self.budget + 1) // 2)
         ground = Ground.of(view, q)
         chosen = ground.pivots(self._allowed(view, q, ground.prior), limit=room)
-        more = min(self._nearly - count - len(chosen), self.budget // _FINER)
+        limit = self._nearly if view.x.shape[1] > 1 else self.budget // 2
+        more = min(limit - count - len(chosen), max(self.budget // _FINER, 1))
         if more > 0 and ground.is_known:
             fine = _FINE * ground.prior + 1e-300
             chosen = ground.pivots(fine, limit=len(chosen) + more)
@@ -122,12 +123,14 @@ class Adaptive(AbstractStrategy):
             settled &= ground.left <= self._allowed(view, q, ground.prior)
         return settled
 
-    def spare(self, view: View) -> Float[np.ndarray, " Q"]:
+    def spare(self, view: View) -> Float[np.ndarray, " Q"] | float:
         """The open part of prior variance below which a point adds nothing to the others.
 
-        Over several inputs that is next to nothing: points may be finer than they need to be.
+        Points may be finer than they need to be. Over one input, where a stream mostly goes on to
+        new ground, that ends when half of the budget is in use.
         """
-        return np.full(len(view.points), _FINEST)
+        if view.x.shape[1] > 1 or max(map(len, view.points)) <= self.budget // 2:
+            return _FINEST
         spares = []
         for kernel, precision in zip(view.kernels, view.precision, strict=True):
             prior = kernel.diagonal(view.x - view.prior.origin)

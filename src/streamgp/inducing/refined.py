@@ -57,6 +57,9 @@ class Refined(AbstractStrategy):
     def refinement(self) -> int:
         return self.evaluations
 
+    def moving(self, view: View) -> int:
+        return self._base.moving(view)
+
     # `can_settle` stays false: a new point is refined with the rows that want it, never ahead.
 
     def settled(self, view: View) -> Bool[np.ndarray, " N"]:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.optimize import minimize
 
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import ByBlock, adjoint, carried_adjoint, gram_adjoints
@@ -27,7 +26,6 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
 
 ByPoints = list[Float[np.ndarray, "_ P"]]
-_FAR = 1.0  # in spacings: no point goes farther along any input
 
 
 def refine_points(
@@ -51,6 +49,8 @@ def refine_points(
         options: How E steps are made.
         evaluations: How often the bound may be evaluated.
     """
+    from scipy.optimize import minimize  # here, because it is slow to import
+
     model = state.model if state.count else start
     episode = Episode(state, batch, options)
     here = episode.trial(model)

@@ -12,9 +12,9 @@ from streamgp.kernels.blocks import mirror
 from streamgp.parameters import Frozen, Node, Parameter, Positive, fields_of, positive, replaced
 from streamgp.registry import storable
 
-# Over one input, lengthscales start well below its spread: from there the bound leads to longer ones,
-# whereas from a long start fast changes look like noise and stay so. Over several inputs it is the
-# other way round: from a short start, few rows are explained one by one, and that stays so.
+# Over one input, lengthscales start well below its spread: from there the bound leads to longer
+# ones, whereas from a long start fast changes look like noise and stay so. Over several inputs it
+# is the other way round: from a short start, few rows are explained one by one, and that stays so.
 _SHORT_START = 0.25
 # The spread of the prior of lengthscales, in natural log units. It is narrower for a function among
 # others, whose variance is fixed at one: in a small first batch, a function too many that changes

@@ -42,7 +42,7 @@ EXPERIMENT = Experiment(
     methods={
         methods.OURS: methods.ours(airport.model),
         methods.INDEPENDENT: methods.independent(
-            channels(), latents=airport.kernels(), inducing=sgp.Adaptive(budget=64)
+            channels(), latents=airport.kernels(), inducing=sgp.Adaptive(budget=128)
         ),
         methods.SPARSE: methods.ONE_CHANNEL_ONLY,
         methods.PAPER: methods.paper(
