@@ -8,7 +8,6 @@ from scipy.linalg import block_diag
 from tests._reference import build, families
 
 import streamgp as sgp
-from streamgp.inducing.placement import extended
 from streamgp.inference import refinement
 from streamgp.inference.carry import Marginals, Projection
 from streamgp.inference.e_step import first_sites
@@ -206,33 +205,48 @@ def test_hyperparameters_without_a_batch():
      "rational", "function", "two inputs", "columns", "three inputs"],
 )  # fmt: skip
 @pytest.mark.parametrize("carried", [False, True])
-def test_the_bounds_gradient_by_new_points(name, carried):
-    """Points behind the old ones: what is carried does not depend on them."""
+def test_the_bounds_gradient_by_points(name, carried):
+    """By points that are elsewhere, the past being read through them."""
     case = CASES[name]._replace(carried=carried)
-    # Too few, with functions as short as they start, to do without the new ones.
-    episode, _ = episode_of(case, number=2, learn=False)
-    state, batch, options = episode.state, episode.batch, episode.options
-    old = [len(z) if carried else 0 for z in state.points]
-    fresh = np.random.default_rng(4).uniform(0, 5, (len(old), 3, case.width))
-    kept = tuple(z[:count] for z, count in zip(state.points, old, strict=True))
-    begin = state if carried else Learner(factorised=case.factorised).init(state.model, kept)
-
-    def at(vector):
-        moved = vector.reshape(fresh.shape)
-        points = tuple(np.concatenate(pair) for pair in zip(kept, moved, strict=True))
-        return Episode(extended(begin, points), batch, options)
+    # Few points, with functions as short as they start: their places matter.
+    episode, held = episode_of(case, number=3, learn=False)
+    here = episode.trial(episode.state.model)
+    place = refinement._Place(episode.state, here.setting, here.mixed, here.prior, held)
+    shapes, generator = [z.shape for z in episode.state.points], np.random.default_rng(4)
+    ends = np.cumsum([np.prod(shape) for shape in shapes])
 
     def bound(vector):
-        there = at(vector)
-        return refinement._bound(there.trial(there.state.model), held)
+        parts = zip(np.split(vector, ends[:-1]), shapes, strict=True)
+        return place.bound(tuple(part.reshape(shape) for part, shape in parts))
 
-    start = fresh.ravel()
-    held = settled(at(start), state.model)
-    value, by_points = bound(start)
-    got = np.concatenate([by[count:].ravel() for by, count in zip(by_points, old, strict=True)])
-    wanted = build.slopes(lambda vector: bound(vector)[0], start, 1e-4)
+    start = np.concatenate([z.ravel() for z in episode.state.points])
+    value, _ = bound(start)
+    np.testing.assert_allclose(value, episode.bound(here, held)[0] - beside(episode), rtol=1e-9)
+    elsewhere = start + 0.2 * generator.normal(size=start.size)
+    value, by_points = bound(elsewhere)
+    wanted = build.slopes(lambda vector: bound(vector)[0], elsewhere, 1e-4)
     assert np.isfinite(value)
-    assert_close(got, wanted, 1e-5 if name == "function" else 1e-6)
+    got = np.concatenate([by.ravel() for by in by_points])
+    assert_close(got, wanted, 1e-4 if name == "function" else 1e-5)
+
+
+def beside(episode):
+    """What the past says of noises and weights alone, which no point changes."""
+    return episode.state.reading.beside(episode.state.past)
+
+
+@pytest.mark.parametrize("name", ["Gaussian", "Poisson", "conjugate channels"])
+def test_moving_points_costs_the_bound_what_carrying_does(name):
+    """The bound of the points elsewhere is that of a state that was carried there."""
+    episode, held = episode_of(CASES[name]._replace(carried=True))
+    state, generator = episode.state, np.random.default_rng(5)
+    here = episode.trial(state.model)
+    place = refinement._Place(state, here.setting, here.mixed, here.prior, held)
+    points = tuple(z + 0.3 * generator.normal(size=z.shape) for z in state.points)
+    moved = Projection()(state, points)
+    there = Episode(moved, episode.batch, episode.options)
+    wanted = there.bound(there.trial(moved.model), held)[0] - beside(episode)
+    np.testing.assert_allclose(place.bound(points)[0], wanted, rtol=1e-9)
 
 
 # -- what is remembered ----------------------------------------------------------------------------

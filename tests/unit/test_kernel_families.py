@@ -283,7 +283,7 @@ def test_what_is_left_out_comes_from_the_data(kind, variance):
     spread = np.array([0.5, 3.0])
     started = kernels.start(getattr(kernels, kind)(), spread, variance)
     plain = unwrap(started)
-    expected = np.ones(2) if kind == "Periodic" else 0.25 * np.sqrt(2) * spread
+    expected = np.ones(2) if kind == "Periodic" else np.sqrt(2) * spread
     np.testing.assert_allclose(np.broadcast_to(plain.lengthscale, 2), expected)
     np.testing.assert_allclose(plain.variance, variance or 1.0)
     assert isinstance(started.lengthscale, Positive)
@@ -384,7 +384,7 @@ def test_columns_by_number_and_by_name():
 
 def test_a_kernel_of_some_columns_starts_from_their_spread():
     kernel = unwrap(kernels.start(kernels.RBF().on([2, 0]), np.array([1.0, 5.0, 2.0]), 1.0))
-    expected = 0.25 * np.sqrt(2) * np.array([2.0, 1.0])
+    expected = np.sqrt(2) * np.array([2.0, 1.0])
     np.testing.assert_allclose(kernel.kernel.lengthscale, expected)
 
 

@@ -50,7 +50,7 @@ def test_symmetric_positive_and_differentiable_in_several_inputs(name):
 
 def test_left_out_parameters_come_from_the_data_and_lengthscales_are_one_an_input():
     kernel = unwrap(kernels.start(sgp.RBF(), SPREAD, 2.0))
-    np.testing.assert_allclose(kernel.lengthscale, 0.25 * np.sqrt(2) * SPREAD)
+    np.testing.assert_allclose(kernel.lengthscale, np.sqrt(2) * SPREAD)
     np.testing.assert_allclose(kernel.variance, 2.0)
 
 

@@ -6,7 +6,6 @@ value is v_o = C·v_n + rest, as the carry rule `Projection` has it. What the re
 point that has just been added has none, and may go anywhere.
 """
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,10 +13,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.data.batch import Batch
-from streamgp.inference.bound_gradient import ByBlock, adjoint, carried_adjoint, gram_adjoints
+from streamgp.inference.bound_gradient import adjoint, carried_adjoint, gram_adjoints
 from streamgp.inference.e_step import Setting
 from streamgp.inference.memory import Vector
-from streamgp.inference.prior import Points, Prior
+from streamgp.inference.prior import Factors, Points, Prior
 from streamgp.inference.sites import RowSites, Site, through
 from streamgp.inference.state import State
 from streamgp.inference.vem import Episode, Options
@@ -77,10 +76,7 @@ def refine_points(
         return -value / size, -gradient
 
     still = np.zeros(ends[-1])
-    found = minimize(
-        loss, still, jac=True, method="L-BFGS-B",
-        options={"maxfun": evaluations},
-    )  # fmt: skip
+    found = minimize(loss, still, jac=True, method="L-BFGS-B", options={"maxfun": evaluations})
     return moved(found.x) if found.fun < loss(still)[0] else state.points
 
 
@@ -96,60 +92,68 @@ class _Place(NamedTuple):
     def bound(self, points: Points) -> tuple[float, ByPoints]:
         """The bound with the points at these places, and its derivative by every point."""
         model, batch, said = self.setting.model, self.setting.batch, self.state.site
-        prior = Prior.of(model, points)
-        cross = prior.cross(batch.x)
-        projection = prior.project(batch.x, cross)
-        to_old = self.prior.cross_to(points) if self.state.count else ()
-        maps = [
-            solve_lower(chol, solve_lower(old, k).T).T
-            for chol, old, k in zip(prior.chols, self.prior.chols, to_old, strict=False)
-        ]
-        carried = through(said, maps) if maps else said
-        setting = Setting(model, batch, self.mixed.features(projection), carried)
+        there = Prior.of(model, points)
+        cross = there.cross(batch.x)
+        projection = there.project(batch.x, cross)
+        way = _Way.of(self.prior, there)
+        features = self.mixed.features(projection)
+        setting = Setting(model, batch, features, through(said, way.maps))
         fit, by_rows, blocks = adjoint(setting, self.rows, parameters=False)
         by_design = tuple(block.design for block in blocks)
         by_projection, _ = self.mixed.adjoint(projection, by_design, by_rows.by_covariance)
-        lost, by_maps = _by_maps(said, maps, blocks, prior.sizes)
-        found, centred = [], batch.x - prior.origin
-        for q, kernel in enumerate(prior.kernels):
-            z = points[q] - prior.origin
-            by_chol = by_old = None
-            if maps:
-                by_half = solve_lower(prior.chols[q], by_maps[q].T, transpose=True)
-                by_chol = -(by_half @ maps[q])
-                by_old = solve_lower(self.prior.chols[q], by_half.T, transpose=True).T
-            by_gram, by_cross, _ = gram_adjoints(prior, q, projection, by_projection, by_chol)
+        by_maps = carried_adjoint(said, way.maps, blocks, there.sizes).maps
+        lost, found, centred = 0.0, [], batch.x - there.origin
+        for q, kernel in enumerate(there.kernels):
+            own = _own(said, q, there.sizes)
+            lost += way.lost(q, own)
+            by_chol, by_old = way.adjoint(q, by_maps[q] + own @ way.maps[q])
+            by_gram, by_cross, _ = gram_adjoints(there, q, projection, by_projection, by_chol)
+            z, old = points[q] - there.origin, self.state.points[q] - there.origin
             # Each point stands in a row and in a column of K(Z, Z), which is symmetric.
-            by_z = 2 * kernel.input_gradient(z, z, by_gram, prior.grams[q])
+            by_z = 2 * kernel.input_gradient(z, z, by_gram, there.grams[q])
             by_z += kernel.input_gradient(z, centred, by_cross, cross[q])
-            if by_old is not None:
-                old = self.state.points[q] - prior.origin
-                by_z += kernel.input_gradient(z, old, by_old, to_old[q].T)
+            by_z += kernel.input_gradient(z, old, by_old, way.cross[q].T)
             found.append(by_z)
         return fit.bound - lost, found
 
 
-def _by_maps(
-    said: Site,
-    maps: Sequence[Float[np.ndarray, "M M"]],
-    blocks: list[ByBlock],
-    sizes: Sequence[int],
-) -> tuple[float, list[Float[np.ndarray, "M M"]]]:
-    """What the moves leave open of the past, in nats, and the derivatives of the bound by C.
+class _Way(NamedTuple):
+    """From old places of the points to new ones, C = L_o⁻¹K_on L_n⁻ᵀ of each latent function."""
 
-    Those by C are complete: ½ tr(Λ(I − CCᵀ)) is subtracted from the bound.
-    """
-    if not maps:
-        return 0.0, []
-    by_maps = carried_adjoint(said, tuple(maps), blocks, sizes).maps
-    lost = 0.0
-    for q, (begin, end) in enumerate(itertools.pairwise(np.cumsum([0, *sizes]))):
-        joint = len(said.precision) == 1
-        own = said.precision[0][begin:end, begin:end] if joint else said.precision[q]
-        seen = own @ maps[q]
-        lost += 0.5 * float(np.trace(own) - np.vdot(maps[q], seen))
-        by_maps[q] = by_maps[q] + seen
-    return lost, by_maps
+    old: Prior
+    new: Prior
+    cross: Factors  # K_on
+    maps: Factors  # C
+
+    @classmethod
+    def of(cls, old: Prior, new: Prior) -> "_Way":
+        cross = old.cross_to(new.points)
+        halves = map(solve_lower, old.chols, cross)
+        maps = tuple(
+            solve_lower(chol, half.T).T for chol, half in zip(new.chols, halves, strict=True)
+        )
+        return cls(old, new, cross, maps)
+
+    def lost(self, q: int, precision: Float[np.ndarray, "M M"]) -> float:
+        """½ tr(Λ(I − CCᵀ)): what is open of the past that was not before, in nats."""
+        c = self.maps[q]
+        return 0.5 * float(np.trace(precision) - np.vdot(c, precision @ c))
+
+    def adjoint(
+        self, q: int, by_map: Float[np.ndarray, "M M"]
+    ) -> tuple[Float[np.ndarray, "M M"], Float[np.ndarray, "M M"]]:
+        """Derivatives by L_n and by K_no, from those by C."""
+        by_half = solve_lower(self.new.chols[q], by_map.T, transpose=True)
+        by_cross = solve_lower(self.old.chols[q], by_half.T, transpose=True).T
+        return -(by_half @ self.maps[q]), by_cross
+
+
+def _own(said: Site, q: int, sizes: Sequence[int]) -> Float[np.ndarray, "M M"]:
+    """The part of Λ that is about one latent function."""
+    if len(said.precision) > 1:
+        return said.precision[q]
+    begin = sum(sizes[:q])
+    return said.precision[0][begin : begin + sizes[q], begin : begin + sizes[q]]
 
 
 def _spacing(points: Points, batch: Batch) -> Float[np.ndarray, " P"]:
