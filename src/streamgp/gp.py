@@ -479,7 +479,9 @@ class ContinualGP:
         state = self.state
         if state is None:
             raise DataError(
-                problem("a model with data", "one without", "Call `update` before `suggest_budget`.")
+                problem(
+                    "a model with data", "one without", "Call `update` before `suggest_budget`."
+                )
             )
         return points_for(state, tolerance)
 
@@ -515,7 +517,7 @@ class ContinualGP:
         Args:
             channel: The name of one channel; by default all of them, each on axes of its own.
             **options: Those of `streamgp.plot.channel`: `x`, `data`, `past`, `level`, `value`,
-                `inducing`, `ax`.
+                `inducing`, `note`, `ax`.
 
         Returns:
             An array of the axes, one per channel that was drawn.
