@@ -21,6 +21,7 @@ from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
 from streamgp.inducing.placement import Placer
 from streamgp.inference.carry import Carry, Projection
 from streamgp.inference.learner import Learner
+from streamgp.inference.resolution import points_for
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
@@ -33,7 +34,7 @@ from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 from streamgp.online.progress_bar import progress_bar
-from streamgp.online.report import UpdateReport
+from streamgp.online.report import UpdateReport, percent
 from streamgp.online.sample_stream import Streamer
 from streamgp.parameters import Parameter
 from streamgp.prediction.predictor import Predictor
@@ -171,6 +172,15 @@ class ContinualGP:
     def inducing_points(self) -> tuple[Float[np.ndarray, "_ P"], ...]:
         """The inducing points of each latent function."""
         return () if self.state is None else self.state.points
+
+    @property
+    def open_variance(self) -> tuple[float, ...]:
+        """The part of each latent function's variance at past rows that its points leave open.
+
+        Rows count by how precisely they observe the function, and as they were when they were
+        learned: a kernel that is learned later does not change what they left open.
+        """
+        return () if self.state is None else tuple(map(float, self.state.open_variance))
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -417,7 +427,8 @@ class ContinualGP:
             report = dataclasses.replace(report, dropped=intake.dropped)
         if report.budget_spent and not self._warned:
             self._warned = True
-            warnings.warn(_TIGHT, BudgetWarning, stacklevel=4)
+            left = percent(max(report.open_variance))
+            warnings.warn(_TIGHT.format(left=left), BudgetWarning, stacklevel=4)
         _log.info("%s", report)
         return report
 
@@ -426,6 +437,53 @@ class ContinualGP:
         report = dataclasses.replace(updater.pass_over(progress), dropped=intake.dropped)
         _log.info("%s", report)
         return report
+
+    # -- resolution ----------------------------------------------------------------------------
+
+    @on_one_blas_thread
+    def suggest_budget(self, tolerance: float = 0.01) -> int:
+        """About how many inducing points would leave no more of the past's variance open.
+
+        It is a guess from the kernels and from the ground that the present points cover. A model
+        whose points suffice gets at most their number. The answer is for data like those so far:
+        a stream that goes on to new ground needs more.
+
+        Args:
+            tolerance: The part of the variance at past rows that may stay open (see
+                `open_variance`).
+
+        Returns:
+            A number of points per latent function, for `budget`. At most 16 times as many as there
+            are now; ask again once a model has so many.
+
+        Raises:
+            ConfigurationError: If the tolerance is not between 0 and 1.
+            DataError: If the model has no data.
+
+        Example:
+            >>> import numpy as np, streamgp as sgp
+            >>> x = np.linspace(0, 60, 600)
+            >>> roomy = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=200))
+            >>> report = roomy.update(x, np.sin(x))
+            >>> roomy.suggest_budget() <= report.inducing_after[0]
+            True
+        """
+        if not 0 < tolerance < 1:
+            raise ConfigurationError(
+                problem(
+                    "a tolerance between 0 and 1",
+                    f"{tolerance}",
+                    "The default, 0.01, suits most streams.",
+                )
+            )
+        state = self.state
+        if state is None:
+            raise DataError(
+                problem(
+                    "a model with data", "one without", "Call `update` before `suggest_budget`."
+                )
+            )
+        return points_for(state, tolerance)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -459,7 +517,7 @@ class ContinualGP:
         Args:
             channel: The name of one channel; by default all of them, each on axes of its own.
             **options: Those of `streamgp.plot.channel`: `x`, `data`, `past`, `level`, `value`,
-                `inducing`, `ax`.
+                `inducing`, `note`, `ax`.
 
         Returns:
             An array of the axes, one per channel that was drawn.
@@ -502,8 +560,9 @@ class ContinualGP:
 
 _TIGHT = (
     "the budget of inducing points is spent: points are dropped for new ones, and the past is held "
-    "less finely than before. Raise `budget` to keep more of it. (This is said once per model; "
-    "`report.budget_spent` says it at every update.)"
+    "less finely than before. They leave {left} of the variance at past rows open. Raise `budget` "
+    "to keep more; `model.suggest_budget()` says how far. (This is said once per model; "
+    "`report.budget_spent` and `report.open_variance` say it at every update.)"
 )
 
 

@@ -313,6 +313,8 @@ def test_inspect_says_when_the_budget_is_spent(folder, budget, spent, capsys):
     shown = capsys.readouterr().out
     assert f"at most {budget} inducing points per latent function" in shown
     assert ("The budget is spent" in shown) == spent
+    assert "open variance: " in shown
+    assert ("per latent function would leave 1% open" in shown) == spent
 
 
 def test_a_warning_is_a_sentence(folder, capsys):

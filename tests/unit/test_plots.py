@@ -85,6 +85,7 @@ class Given:
     def __init__(self, prediction, width=1):
         self.prediction = prediction
         self.inducing_points = (np.zeros((2, width)),)
+        self.open_variance = (0.0,)
         self.axes = (Axis(),) * width
 
     def predict(self, x, channel=None):
@@ -98,6 +99,55 @@ def _labels(ax):
 def _by_label(ax, text):
     handles, labels = ax.get_legend_handles_labels()
     return handles[labels.index(text)]
+
+
+# -- points that are too few -------------------------------------------------------------------
+
+
+def _notes(ax):
+    return [text.get_text().replace("\n", " ") for text in ax.texts]
+
+
+@pytest.fixture(scope="module")
+def tight():
+    """Two channels over one input, on three points."""
+    channels = {"load": sgp.Gaussian(0.1), "grade": sgp.Categorical(3)}
+    model = sgp.ContinualGP(
+        channels, latents=sgp.RBF(lengthscale=0.5), learning=None, inducing=sgp.Fixed(X[::8])
+    )
+    model.update({"load": (X, WAVE), "grade": (X, np.round(1 + WAVE))})
+    return model
+
+
+def test_a_note_says_when_points_are_too_few(tight):
+    left, budget = tight.open_variance[0], tight.suggest_budget()
+    first, second = tight.plot(x=AT)
+    said = f"{left:.0%} of the variance is left open by 3 points; suggest_budget() says {budget}"
+    assert _notes(first) == [said]
+    assert _notes(second) == []
+    assert _notes(tight.plot("grade", x=AT, ax=plt.subplots()[1])[0]) == [said]
+
+
+def test_points_that_suffice_need_no_note(tight):
+    fine = sgp.ContinualGP(sgp.Gaussian(0.1), learning=None, inducing=sgp.Fixed(X))
+    assert fine.update(X, WAVE).open_variance[0] < 0.05
+    assert _notes(fine.plot(x=AT)[0]) == []
+    assert _notes(tight.plot("load", x=AT, note=False)[0]) == []
+    assert _notes(tight.plot("load", x=AT, inducing=False)[0]) == []
+
+
+@pytest.mark.parametrize("name", ["load", "grade"])
+@pytest.mark.parametrize("width", [3.0, 8.0])
+def test_a_note_covers_nothing(tight, name, width):
+    figure, ax = plt.subplots(figsize=(width, 3))
+    tight.plot(name, x=AT, ax=ax)
+    figure.canvas.draw()
+    (text,) = ax.texts
+    box = text.get_window_extent().transformed(ax.transData.inverted())
+    drawn = [path.vertices[:, 1].max() for c in ax.collections for path in c.get_paths()]
+    assert box.y0 >= max(drawn)
+    assert text.get_window_extent().x1 <= ax.bbox.x1
+    assert box.y1 <= ax.get_ylim()[1]
 
 
 # -- along one input ---------------------------------------------------------------------------

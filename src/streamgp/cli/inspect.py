@@ -10,12 +10,14 @@ from rich.table import Table
 
 import streamgp as sgp
 from streamgp.cli.bookkeeping import Bookkeeping
+from streamgp.online.report import percent
 
 _LINES = 12  # the largest number of lines of the history
+_TOLERANCE = 0.01  # the part of the variance that may stay open without a word
 
 
 def run(path: Path, console: Console | None = None) -> None:
-    """Print the channels, inducing points, hyperparameters and scores of a saved model.
+    """Print the channels, hyperparameters, inducing points and scores of a saved model.
 
     Args:
         path: The model's file.
@@ -25,9 +27,9 @@ def run(path: Path, console: Console | None = None) -> None:
     console.print(f"{model!r}\n{path}: {path.stat().st_size / 1024:.1f} KiB")
     console.print(_channels(model))
     console.print(_latents(model))
-    spent = _budget(model)
-    if spent is not None:
-        console.print(spent, soft_wrap=True)
+    for sentence in (_budget(model), _resolution(model)):
+        if sentence is not None:
+            console.print(sentence, soft_wrap=True)
     history = Bookkeeping.of(model).history
     if history:
         console.print(_history(model, history))
@@ -47,7 +49,8 @@ def _latents(model: sgp.ContinualGP) -> Table:
     for kernel in model.hyperparameters.get("latents", []):
         table.add_row(kernel["kind"], _numbers(kernel))
     sizes = "+".join(str(len(points)) for points in model.inducing_points) or "no"
-    table.caption = f"{sizes} inducing points"
+    left = ", ".join(map(percent, model.open_variance)) or "none"
+    table.caption = f"inducing points: {sizes}\nopen variance: {left}"
     return table
 
 
@@ -65,6 +68,18 @@ def _budget(model: sgp.ContinualGP) -> str | None:
     return (
         f"{used} The budget is {spent}: new points replace old ones, and the model keeps less "
         "detail of the past. Raise `budget` to keep more."
+    )
+
+
+def _resolution(model: sgp.ContinualGP) -> str | None:
+    """What the points leave open and how many would do; None if it is little."""
+    left = max(model.open_variance, default=0.0)
+    if left <= _TOLERANCE:
+        return None
+    return (
+        f"Open variance: the inducing points leave {percent(left)} of the variance at past rows "
+        f"open. About {model.suggest_budget(_TOLERANCE)} per latent function would leave "
+        f"{percent(_TOLERANCE)} open."
     )
 
 

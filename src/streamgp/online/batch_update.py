@@ -235,12 +235,19 @@ class Updater:
             bound=work.bound,
             inducing_before=self._sizes(before),
             inducing_after=self._sizes(now),
+            open_variance=self._open_variance(now),
             budget_spent=work.budget_spent,
             _model=None if now.state is None else now.state.model,
             e_rounds=work.e_rounds,
             m_evaluations=work.m_evaluations,
             seconds=time.perf_counter() - begin,
         )
+
+    def _open_variance(self, progress: Progress) -> tuple[float, ...]:
+        """The part of each latent function's variance at past rows that its points leave open."""
+        if progress.state is None:
+            return (0.0,) * sum(self.specification.draws)
+        return tuple(map(float, progress.state.open_variance))
 
     def _sizes(self, progress: Progress) -> tuple[int, ...]:
         """How many inducing points each latent function has."""

@@ -23,6 +23,13 @@ class Result(enum.Enum):
         return self.value
 
 
+def percent(part: float) -> str:
+    """A part of a whole, for people."""
+    if 0 < part < 0.001:
+        return "less than 0.1%"
+    return f"{part:.1%}" if 0 < part < 0.01 else f"{part:.0%}"
+
+
 @dataclasses.dataclass(frozen=True)
 class UpdateReport:
     """What one `update` did.
@@ -39,6 +46,9 @@ class UpdateReport:
         bound: The continual bound of the batch. A stream of single samples has none (NaN).
         inducing_before: The number of inducing points of each latent function before the update.
         inducing_after: The same after it.
+        open_variance: The part of each latent function's variance at past rows that its points
+            leave open after the update. Rows count by how precisely they observe the function.
+            Zero before any data.
         budget_spent: Whether points had to go for want of room, so that the past is held less
             finely than before. A larger `budget` keeps more of it.
         e_rounds: How many rounds the E steps took.
@@ -59,6 +69,7 @@ class UpdateReport:
     bound: float
     inducing_before: tuple[int, ...]
     inducing_after: tuple[int, ...]
+    open_variance: tuple[float, ...]
     budget_spent: bool
     e_rounds: int
     m_evaluations: int
@@ -84,7 +95,8 @@ class UpdateReport:
             f"{'+'.join(map(str, self.inducing_after))} inducing points",
         ]
         if self.budget_spent:
-            parts.append("budget spent")
+            left = percent(max(self.open_variance))
+            parts.append(f"budget spent, {left} of the variance left open")
         if self.changed:
             parts.append(f"changed: {', '.join(self.changed)}")
         return f"update {self.update}: {'; '.join(parts)} ({self.seconds * 1e3:.0f} ms)"

@@ -1,5 +1,6 @@
 """Marks on top of a prediction: observations, the range that they cover, inducing points."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from streamgp.plot import style
 from streamgp.plot.bands import Height
 from streamgp.prediction.prediction import Prediction
 
+_NOTE = 8.0  # the size of a note's letters, in typographic points
 _TICK = 6.0  # the height of a row of inducing points, in typographic points
 
 
@@ -128,6 +130,19 @@ def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
         low, high = ax.get_ylim()
         share = _TICK * len(points) / (72 * ax.bbox.height / ax.figure.dpi)
         ax.set_ylim(low - (high - low) * min(share, 0.5), high, auto=None)
+
+
+def note(ax: Any, text: str) -> None:
+    """Write a text along the top, above everything that is drawn."""
+    width, height = (72 * side / ax.figure.dpi for side in (ax.bbox.width, ax.bbox.height))
+    lines = textwrap.wrap(text, max(int((width - 10) / (0.56 * _NOTE)), 16))
+    low, high = ax.get_ylim()
+    share = min(_NOTE * (1.0 + 1.5 * len(lines)) / height, 0.5)
+    ax.set_ylim(low, high + (high - low) * share / (1 - share), auto=None)
+    ax.annotate(
+        "\n".join(lines), (0, 1), (5, -4), xycoords="axes fraction", textcoords="offset points",
+        ha="left", va="top", fontsize=_NOTE, color=style.PAST, zorder=5,
+    )  # fmt: skip
 
 
 def crosses(ax: Any, points: Sequence[Float[np.ndarray, "_ 2"]]) -> None:

@@ -8,9 +8,11 @@ import numpy as np
 from streamgp.data.axes import Axis
 from streamgp.data.schema import read_inputs
 from streamgp.errors import DataError, problem
+from streamgp.online.report import percent
 from streamgp.plot import bands, maps, marks, style
 
 _ALONG, _ACROSS = 400, 80  # the number of points of a line, and of each side of a map
+_TIGHT = 0.05  # an open part of the variance that is worth a note
 
 
 @runtime_checkable
@@ -28,8 +30,17 @@ class Model(Protocol):
         ...
 
     @property
+    def open_variance(self) -> tuple[float, ...]:
+        """The part of each latent function's variance that its points leave open."""
+        ...
+
+    @property
     def axes(self) -> tuple[Axis, ...]:
         """What each input column is."""
+        ...
+
+    def suggest_budget(self) -> int:
+        """How many inducing points would do."""
         ...
 
     def predict(self, x: Any, channel: str | None = None) -> Any:
@@ -47,6 +58,7 @@ def channel(
     level: float = 0.95,
     value: Literal["mean", "std"] = "mean",
     inducing: bool = True,
+    note: bool = True,
     legend: bool = True,
     ax: Any = None,
 ) -> Any:
@@ -64,6 +76,8 @@ def channel(
         value: Whether a map of numbers shows the mean or the standard deviation.
         inducing: Whether to mark the inducing points. Along a line there is one row of ticks per
             latent function.
+        note: Whether to say above a line when the inducing points leave more than 5% of the
+            variance at past rows open. The note needs marked inducing points.
         legend: Whether to draw a legend of past and new data if both are shown.
         ax: Matplotlib axes, or an array of one; by default the current ones.
 
@@ -95,6 +109,8 @@ def channel(
         marks.along(ax, new, old, height)
         if inducing:
             marks.ticks(ax, points, room=not bands.has_classes(prediction))
+            if note and max(model.open_variance) > _TIGHT:
+                marks.note(ax, _tight(model))
     else:
         sides = _spanned(seen, _ACROSS) if x is None else _pair(x)
         grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
@@ -116,6 +132,7 @@ def channels(
     *,
     data: Any = None,
     past: Any = None,
+    note: bool = True,
     legend: bool = True,
     ax: Any = None,
     **options: Any,
@@ -128,6 +145,7 @@ def channels(
         data: The newest observations, as in `update`: a dictionary of (x, y) by channel. For a
             single channel also (x, y).
         past: Earlier observations, in the same form.
+        note: Whether the first channel says so when the inducing points are too few.
         legend: Whether to draw a legend of past and new data. The first channel that has both
             gets it.
         ax: Matplotlib axes, as many as channels; by default those of a new figure, one below the
@@ -159,8 +177,8 @@ def channels(
         )
     for each, name in zip(axes, names, strict=True):
         new, old = _of_channel(data, name), _of_channel(past, name)
-        channel(model, name, data=new, past=old, legend=legend, ax=each, **options)
-        legend = legend and (new is None or old is None)
+        channel(model, name, data=new, past=old, note=note, legend=legend, ax=each, **options)
+        note, legend = False, legend and (new is None or old is None)
     if ax is None:
         axes[0].figure.align_ylabels(axes)
         for each in axes[:-1]:
@@ -187,6 +205,15 @@ def _width(model: Model) -> int:
             )
         )
     return width
+
+
+def _tight(model: Model) -> str:
+    """What is left open, by how many points, and how many would do."""
+    left, sizes = model.open_variance, [len(points) for points in model.inducing_points]
+    return (
+        f"{percent(max(left))} of the variance is left open by {'+'.join(map(str, sizes))} points; "
+        f"suggest_budget() says {model.suggest_budget()}"
+    )
 
 
 def _clocked(x: Any, axes: Sequence[Axis]) -> np.ndarray:
