@@ -54,6 +54,7 @@ CHECKS = {
     "river_stream": "compare the river estimator with river's own models on a stream of polls",
     "kills": "kill `streamgp run` at random moments and compare its results with a run left alone",
     "large": "learn a batch of a million rows, and measure time and memory",
+    "placement": "draw the pictures of docs/placement.md into docs/images",
     "soak": "stream random data into models of every likelihood, and look for failures",
     "wild": "stream the random data of soak once into a model of each likelihood",
 }

@@ -1,0 +1,108 @@
+"""Lengthscales over several inputs: their priors follow the ground that a stream explores."""
+
+import numpy as np
+import pytest
+from tests._reference import build
+
+import streamgp as sgp
+from streamgp.inference.learner import Learner
+from streamgp.online import lifecycle
+from streamgp.parameters import free_vector, prior_of, recentred
+
+NARROW, WIDE = 0.1, 10.0
+
+
+def model_of(widths, batches=2, **settings):
+    """A model that has seen a first batch of these widths."""
+    generator = np.random.default_rng(0)
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=40), **settings)
+    for _ in range(batches):
+        x = generator.normal(size=(40, len(widths))) * widths
+        model.update(x, np.sin(x[:, 0]) + 0.1 * generator.normal(size=40))
+    return model
+
+
+def rows_at(x):
+    return build.rows((0, x, np.zeros(len(x))))
+
+
+def widened(model, x):
+    specification = model._version.updater.specification
+    return lifecycle.widened(specification, model.state, rows_at(x))
+
+
+def test_priors_follow_ground_that_has_grown_much():
+    model = model_of([1.0, NARROW])
+    x = np.random.default_rng(1).normal(size=(200, 2)) * [1.0, WIDE]
+    found = widened(model, x)
+    before, now = (prior_of(kernels)[0] for kernels in (model.state.model.kernels, found.kernels))
+    ground = np.concatenate([x, *model.state.points])
+    expected = np.log(np.sqrt(2) * ground[:, 1].std() / 2)
+    np.testing.assert_allclose(now[1], expected)
+    np.testing.assert_allclose(now[[0, 2]], before[[0, 2]])  # the other column, and the variance
+
+
+def test_a_lengthscale_follows_as_far_as_data_have_not_spoken_of_it():
+    model = model_of([1.0, NARROW])
+    x = np.random.default_rng(1).normal(size=(200, 2)) * [WIDE, WIDE]
+    found, kernels = widened(model, x), model.state.model.kernels
+    growth = prior_of(found.kernels)[0] - prior_of(kernels)[0]
+    moved = free_vector(found.kernels) - free_vector(kernels)
+    said = np.diagonal(model.state.memory.precision)[:2]
+    assert said[0] > 2 * said[1]  # the function is of the first column
+    assert 0 < moved[0] / growth[0] < moved[1] / growth[1] < 1
+
+
+@pytest.mark.parametrize("case", ["known ground", "one input", "given lengthscales", "no data"])
+def test_nothing_moves(case):
+    wide = np.random.default_rng(1).normal(size=(50, 2)) * WIDE
+    if case == "known ground":
+        assert widened(model_of([1.0, 1.0]), wide / WIDE) is None
+    elif case == "one input":
+        assert widened(model_of([1.0]), wide[:, :1]) is None
+    elif case == "given lengthscales":
+        kernel = sgp.RBF(lengthscale=[1.0, 1.0])
+        assert widened(model_of([1.0, NARROW], latents=kernel), wide) is None
+    else:
+        model = build.one_gaussian()
+        state = Learner().init(model, (np.zeros((0, 2)),))
+        specification = model_of([1.0, 1.0])._version.updater.specification
+        assert lifecycle.widened(specification, state, rows_at(wide)) is None
+
+
+def test_only_the_centres_of_priors_move():
+    kernel = model_of([1.0, 1.0]).state.model.kernels
+    shift = np.array([0.5, -1.0, 2.0])
+    moved = recentred(kernel, shift)
+    np.testing.assert_allclose(prior_of(moved)[0], prior_of(kernel)[0] + shift)
+    np.testing.assert_array_equal(prior_of(moved)[1], prior_of(kernel)[1])
+    np.testing.assert_array_equal(free_vector(moved), free_vector(kernel))
+
+
+def test_a_column_that_was_all_but_constant_does_not_blind_the_model():
+    """What the first batch could not tell of a column must not stay when the column moves."""
+    generator = np.random.default_rng(2)
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=60))
+    for width in (1e-9, 1.0, 1.0, 1.0):
+        x = generator.normal(size=(100, 2)) * [1.0, width]
+        model.update(x, np.sin(x[:, 0]) + x[:, 1] + 0.1 * generator.normal(size=100))
+    x = generator.normal(size=(200, 2))
+    error = model.predict(x).mean - np.sin(x[:, 0]) - x[:, 1]
+    assert np.sqrt(np.mean(error**2)) < 0.2
+
+
+def test_points_that_move_keep_what_was_known_and_serve_a_smooth_function_better():
+    errors = {}
+    for moves in (0, 20):
+        strategy = sgp.Adaptive(budget=12, moves=moves)
+        model = sgp.ContinualGP(sgp.Gaussian(), inducing=strategy)
+        generator = np.random.default_rng(3)
+        for _ in range(8):
+            x = generator.uniform(-2, 2, (80, 2))
+            y = np.sin(2 * x[:, 0]) * np.cos(2 * x[:, 1]) + 0.05 * generator.normal(size=80)
+            report = model.update(x, y)
+        assert report.inducing_after[0] <= 12
+        x = generator.uniform(-2, 2, (300, 2))
+        error = model.predict(x).mean - np.sin(2 * x[:, 0]) * np.cos(2 * x[:, 1])
+        errors[moves] = np.sqrt(np.mean(error**2))
+    assert errors[20] < 0.9 * errors[0]
