@@ -106,7 +106,7 @@ def test_scales_that_are_given():
     model.update({"a": (x, Y), "b": (x, Y)})
     kernel, told, origin = parts(model)
     np.testing.assert_allclose(origin, [1.0, 2.0])
-    np.testing.assert_allclose(kernel.lengthscale, np.sqrt(2) * np.array([0.75, 10.0]))
+    np.testing.assert_allclose(kernel.lengthscale, np.sqrt(2) * np.array([3.0, 40.0]))
     np.testing.assert_allclose([told.offset[0], told.scale[0]], [7, 5])
     _, own, _ = parts(model, 1)
     np.testing.assert_allclose(own.offset, np.mean(Y))

@@ -73,7 +73,7 @@ class AbstractStrategy(ABC):
     def budget(self) -> int | None:
         """The largest number of points of any latent function; None for no limit.
 
-        A strategy may answer with more. The points whose loss changes the posterior least are
+        A strategy may answer with more. The points whose loss costs the bound least are
         dropped once the batch has been learned.
         """
         return None
@@ -127,7 +127,7 @@ class AbstractStrategy(ABC):
 
         Returns:
             One array of flags per latent function. None, the default, keeps the points whose loss
-            would change the posterior most.
+            would cost the bound most.
         """
         return None
 

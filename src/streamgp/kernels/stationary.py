@@ -129,9 +129,9 @@ class RBF(Stationary):
     Args:
         lengthscale: The distance over which functions change, in the units of the inputs; positive.
             One number for all input columns, or an array with one per column. By default there is
-            one per column, which starts at a quarter of the spread of that column in the first
-            batch, times the square root of the number of columns. It is learned, unless it is
-            given as `fixed(…)`.
+            one per column. With one column it starts at a quarter of the spread of the first
+            batch; with several, at the spread of each times the square root of their number. It
+            is learned, unless it is given as `fixed(…)`.
         variance: The variance of the functions; positive. In a model with one channel and one
             latent function it starts at the variance of the first data by default, and is learned.
             In other models the mixing weights carry the scale: by default the variance is then

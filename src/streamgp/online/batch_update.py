@@ -81,13 +81,14 @@ class Updater:
         before = self._faded(self._ready(progress, rows), progress, rows)
         axes = progress.schema.axes
         start = lifecycle.restarted(self.specification, before, rows, axes)
-        start = start or lifecycle.widened(self.specification, before, rows, axes)
 
         def surprise() -> float:
             _, scores = watched(progress, rows, self._scores(before, rows))
             return max(scores.surprise.values())
 
         due = self.schedule.is_due(progress, rows, surprise, learn=learn)
+        if due and start is None:
+            start = lifecycle.widened(self.specification, before, rows, axes)
         if due and not before.count:
             tried = Starts(self.specification, self.placer, self.learner, before, rows, axes)
             start = tried.best()
