@@ -77,6 +77,20 @@ def test_on_known_ground_of_several_inputs_room_is_used_up_little_by_little():
     assert sgp.Adaptive(0.1, moves=0).moving(seen) == 0
 
 
+def test_points_of_one_input_are_spare_only_when_half_of_the_budget_is_in_use():
+    """Of each latent function by itself."""
+    x = np.linspace(0, 5, 30)[:, None]
+    strategy, few, many = sgp.Adaptive(budget=32), x[::3], x[:20]
+    seen = view(few, x, latents=2)
+    channel = build.channel(build.gaussian(1.0), np.ones((1, 2)))
+    model = unwrap(build.model([channel], [1.0, 1.0]))
+    sets = (few, many)
+    seen = seen._replace(points=sets, prior=Prior.of(model, sets))
+    spare = strategy.spare(seen)
+    assert spare[0] < 1e-7
+    assert spare[1] == pytest.approx(0.5e-2)
+
+
 def test_the_last_room_is_left_for_new_ground():
     generator = np.random.default_rng(0)
     points = generator.uniform(0, 4, (28, 2))

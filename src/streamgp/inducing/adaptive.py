@@ -129,14 +129,15 @@ class Adaptive(AbstractStrategy):
         Points may be finer than they need to be. Over one input, where a stream mostly goes on to
         new ground, that ends when half of the budget is in use.
         """
-        if view.x.shape[1] > 1 or max(map(len, view.points)) <= self.budget // 2:
-            return _FINEST
-        spares = []
-        for kernel, precision in zip(view.kernels, view.precision, strict=True):
-            prior = kernel.diagonal(view.x - view.prior.origin)
-            allowed = _allowed(prior, precision, self.tolerance)
-            spares.append(0.5 * np.min(allowed / (prior + 1e-300)))
-        return np.asarray(spares)
+        spares = np.full(len(view.points), _FINEST)
+        if view.x.shape[1] > 1:
+            return spares
+        for q, (kernel, precision) in enumerate(zip(view.kernels, view.precision, strict=True)):
+            if len(view.points[q]) > self.budget // 2:
+                prior = kernel.diagonal(view.x - view.prior.origin)
+                allowed = _allowed(prior, precision, self.tolerance)
+                spares[q] = 0.5 * np.min(allowed / (prior + 1e-300))
+        return spares
 
     def _allowed(
         self, view: View, q: int, prior: Float[np.ndarray, " N"]
