@@ -101,3 +101,17 @@ def test_spare_points_go_below_the_budget_too():
     assert kept.tolist().count(True) == 3
     assert kept[0]
     assert kept[3]
+
+
+@FACTORISED
+@MEANS
+def test_costs_of_the_others_once_some_are_gone(factorised, mean):
+    state = learned(factorised, mean)
+    search, everything = pruning._Search(state.prior, state.site, state.posterior), known(state)
+    left = list(range(sum(SIZES)))
+    for gone in (3, 8, 0):
+        search.drop(gone)
+        everything, _ = without(*everything, left.index(gone))
+        left.remove(gone)
+    wanted = [dense_cost(everything, i) for i in range(len(left))]
+    np.testing.assert_allclose(search.costs()[left], wanted, rtol=1e-4, atol=1e-5)
