@@ -22,7 +22,7 @@ _FINEST = 1e-8  # share of prior variance; beyond it points tell each other apar
 _FINE = 1e-6  # the same, for points that use up room on known ground
 _KNOWN = 2.0  # how much more may be open of rows on known ground than of past rows
 _NOTHING_OPEN = 1e-4  # an open share of variance that is as good as none
-_FINER = 16  # part of the budget that an update may use up on known ground
+_FINER = 16  # an update on known ground may use one part in so many of the budget
 _MOVES = 20  # evaluations of the bound for moving points, if there are several inputs
 
 
@@ -123,7 +123,7 @@ class Adaptive(AbstractStrategy):
             settled &= ground.left <= self._allowed(view, q, ground.prior)
         return settled
 
-    def spare(self, view: View) -> Float[np.ndarray, " Q"] | float:
+    def spare(self, view: View) -> Float[np.ndarray, " Q"]:
         """The open part of prior variance below which a point adds nothing to the others.
 
         Points may be finer than they need to be. Over one input, where a stream mostly goes on to
@@ -183,8 +183,9 @@ class Ground(NamedTuple):
         """Whether the points explain these inputs about as well as those that came before."""
         if not len(self.explained):
             return False
-        share = self.precision @ np.maximum(self.left, 0.0) / (self.precision @ self.prior)
-        return bool(share <= _KNOWN * max(self.open_before, _NOTHING_OPEN))
+        total = float(self.precision @ self.prior)
+        left = float(self.precision @ np.maximum(self.left, 0.0))
+        return total > 0 and left <= _KNOWN * max(self.open_before, _NOTHING_OPEN) * total
 
     def pivots(self, allowed: Float[np.ndarray, " N"], *, limit: int) -> Int[np.ndarray, " R"]:
         """Inputs to add, by pivoted Cholesky on top of the points that there are.

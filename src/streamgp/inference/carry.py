@@ -49,11 +49,11 @@ class Projection(Carry):
 
     def __call__(self, state: State, points: Points) -> State:
         new = Prior.of(state.plain, points)
-        transitions = _transitions(state.prior, new)
+        maps = transitions(state.prior, new)
         merged = state.merged
         if merged is not None:
-            merged = through(merged, [t.T for t in transitions])
-        moved = state.replace(points=points, past=state.past.projected(transitions), merged=merged)
+            merged = through(merged, [t.T for t in maps])
+        moved = state.replace(points=points, past=state.past.projected(maps), merged=merged)
         vars(moved).update(plain=state.plain, prior=new)
         return moved
 
@@ -71,7 +71,7 @@ class Marginals(Carry):
 
     def __call__(self, state: State, points: Points) -> State:
         new = Prior.of(state.plain, points)
-        site = _with_marginals_kept(state, _transitions(state.prior, new))
+        site = _with_marginals_kept(state, transitions(state.prior, new))
         sizes, basis = [len(z) for z in points], state.past.sizes[-1]
         blank = past.empty(state.model.outputs, sizes, basis, factorised=state.past.is_factorised)
         said = state.memory + expand_weights(state)
@@ -80,11 +80,11 @@ class Marginals(Carry):
         return moved
 
 
-def _with_marginals_kept(state: State, transitions: Factors) -> Site:
+def _with_marginals_kept(state: State, maps: Factors) -> Site:
     posterior, weights = state.posterior, state.plain.basis_spreads().size
     linears, precisions = [], []
     for t, mean, chol in zip(
-        _as_blocks(transitions, weights, len(posterior.mean)),
+        _as_blocks(maps, weights, len(posterior.mean)),
         posterior.mean,
         posterior.chols,
         strict=True,
@@ -105,10 +105,16 @@ def _as_blocks(maps: Factors, weights: int, blocks: int) -> Factors:
     return every if blocks == len(every) else (block_diag(*every),)
 
 
-def _transitions(old: Prior, new: Prior) -> Factors:
-    """T = L_n⁻¹ K_no L_o⁻ᵀ: E[v_new | v_old] = T·v_old, and E[v_old | v_new] = Tᵀ·v_new."""
+def transitions(old: Prior, new: Prior, cross: Factors | None = None) -> Factors:
+    """T = L_n⁻¹ K_no L_o⁻ᵀ: E[v_new | v_old] = T·v_old, and E[v_old | v_new] = Tᵀ·v_new.
+
+    Args:
+        old: The prior at the old points.
+        new: The prior at the new ones.
+        cross: K_on of each latent function, if it is known.
+    """
     maps = []
-    for q, cross in enumerate(old.cross_to(new.points)):
-        half = solve_lower(old.chols[q], cross)  # L_o⁻¹ K_on
+    for q, k in enumerate(old.cross_to(new.points) if cross is None else cross):
+        half = solve_lower(old.chols[q], k)  # L_o⁻¹ K_on
         maps.append(solve_lower(new.chols[q], half.T))
     return tuple(maps)

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import adjoint, carried_adjoint, gram_adjoints
+from streamgp.inference.carry import transitions
 from streamgp.inference.e_step import Setting
 from streamgp.inference.memory import Vector
 from streamgp.inference.prior import Factors, Points, Prior
@@ -128,11 +129,7 @@ class _Way(NamedTuple):
     @classmethod
     def of(cls, old: Prior, new: Prior) -> "_Way":
         cross = old.cross_to(new.points)
-        halves = map(solve_lower, old.chols, cross)
-        maps = tuple(
-            solve_lower(chol, half.T).T for chol, half in zip(new.chols, halves, strict=True)
-        )
-        return cls(old, new, cross, maps)
+        return cls(old, new, cross, tuple(t.T for t in transitions(old, new, cross)))
 
     def lost(self, q: int, precision: Float[np.ndarray, "M M"]) -> float:
         """½ tr(Λ(I − CCᵀ)): what is open of the past that was not before, in nats."""
