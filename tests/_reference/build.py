@@ -96,7 +96,8 @@ def as_fitted(learner, state, rows):
     What is kept of rows that are not conjugate may be narrower, if weights can be learned.
     """
     after, _ = learner.step(state, rows)
-    vars(after)["site"] = learned(learner, state, rows).fit.site
+    found = learned(learner, state, rows)
+    vars(after)["site"] = found.trial.setting.site(found.fit.rows)
     return after
 
 

@@ -332,7 +332,7 @@ def test_learning_goes_on_where_points_were_dropped(rule, factorised):
     assert learned.trial.maps is not None
     after, info = learner.step(state, draw_several(1))
     assert info.finite
-    wanted = learned.fit.site
+    wanted = learned.trial.setting.site(learned.fit.rows)
     for got, own in zip(
         (*after.site.linear, *after.site.precision),
         (*wanted.linear, *wanted.precision),

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.bounds import site_bound
-from streamgp.inference.e_step import Fit, Setting, exact_sites
+from streamgp.inference.e_step import DenseSetting, Fit, exact_sites
 from streamgp.inference.posterior import condition, marginals
 from streamgp.inference.prior import Factors, Prior
 from streamgp.inference.sites import (
@@ -56,7 +56,7 @@ class ByBlock(NamedTuple):
 
 
 def adjoint(
-    setting: Setting, held: RowSites, *, parameters: bool = True
+    setting: DenseSetting, held: RowSites, *, parameters: bool = True
 ) -> tuple[Fit, ByRows, list[ByBlock]]:
     """The bound with the rows' sites held, and its derivatives by all that it is made of.
 
@@ -71,7 +71,7 @@ def adjoint(
         model, batch, at_rows.mean, at_rows.covariance, parameters=parameters
     )
     value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
-    fit = Fit(rows, site, posterior, at_rows, value)
+    fit = Fit(rows, posterior, at_rows, value)
     blocks = [block_adjoint(setting, fit, by_rows, g) for g in range(len(features.design))]
     return fit, by_rows, blocks
 
@@ -99,7 +99,7 @@ def expected_adjoint(
     return ByRows(value, by_mean, by_covariance, by_likelihood)
 
 
-def block_adjoint(setting: Setting, fit: Fit, by_rows: ByRows, block: int) -> ByBlock:
+def block_adjoint(setting: DenseSetting, fit: Fit, by_rows: ByRows, block: int) -> ByBlock:
     """Derivatives by λ, Λ, A, b and P of one block."""
     batch, design = setting.batch, setting.features.design[block]
     b, precision = fit.rows.linear[:, block], fit.rows.precision

@@ -1,15 +1,24 @@
 """The continual bound, in site form and as the paper writes it."""
 
 import dataclasses
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import solve_triangular
 
 from streamgp.data.batch import Batch
-from streamgp.inference.posterior import Marginals, Posterior
+from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites, times
 from streamgp.model.multitask import MultiTaskGP, of_groups
+
+
+class HasEvidence(Protocol):
+    """A posterior, of whatever it may be."""
+
+    @property
+    def log_evidence(self) -> float:
+        """log ∫ p(u) t(u) du of all sites t that it was conditioned on."""
 
 
 def expected_log_density(model: MultiTaskGP, batch: Batch, at_rows: Marginals) -> float:
@@ -33,7 +42,7 @@ def expected_log_sites(batch: Batch, rows: RowSites, at_rows: Marginals) -> floa
 
 
 def site_bound(
-    batch: Batch, expected: float, rows: RowSites, posterior: Posterior, at_rows: Marginals
+    batch: Batch, expected: float, rows: RowSites, posterior: HasEvidence, at_rows: Marginals
 ) -> float:
     """E_q[log p(y|f)] + E_q[log t̃(u)] − KL[q‖p(u|ψ)], for q conditioned on t̃ and the rows' sites.
 

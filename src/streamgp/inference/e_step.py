@@ -6,13 +6,13 @@ rounds are damped so that the bound never falls.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Batch
-from streamgp.inference.bounds import expected_log_density, site_bound
+from streamgp.inference.bounds import HasEvidence, expected_log_density, site_bound
 from streamgp.inference.posterior import Marginals, Posterior, condition, marginals
 from streamgp.inference.sites import RowSites, RunBlocks, Site, aggregate, times
 from streamgp.model.mixing import Features
@@ -23,34 +23,67 @@ SMALLEST_STEP = 8.0**-8
 ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal
 
 
-class Setting(NamedTuple):
+class Setting(Protocol):
     """What a choice of hyperparameters implies for a batch, before its own sites."""
 
-    model: MultiTaskGP  # plain
+    @property
+    def model(self) -> MultiTaskGP:
+        """The hyperparameters, plain."""
+
+    @property
+    def batch(self) -> Batch:
+        """The rows."""
+
+    @property
+    def features(self) -> Features:
+        """The rows' latent parameters before any data."""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks q has: one, or several if latent functions are factorised."""
+
+    def conditioned(self, rows: RowSites) -> tuple[HasEvidence, Marginals]:
+        """q given the past and these row sites, and what it says at the rows."""
+
+
+class DenseSetting(NamedTuple):
+    """A batch that meets inducing values, whose past is one site on all of them."""
+
+    model: MultiTaskGP
     batch: Batch
     features: Features
     carried: Site
+
+    @property
+    def blocks(self) -> int:
+        """One, or several if latent functions are factorised."""
+        return len(self.features.design)
+
+    def site(self, rows: RowSites) -> Site:
+        """What the past and these row sites say together."""
+        return self.carried + aggregate(self.batch, rows, self.features)
+
+    def conditioned(self, rows: RowSites) -> tuple[Posterior, Marginals]:
+        """q given the carried site and these row sites, and what it says at the rows."""
+        posterior = condition(self.site(rows))
+        return posterior, marginals(self.batch, posterior, self.features)
 
 
 class Fit(NamedTuple):
     """A set of row sites and all that follows from it."""
 
     rows: RowSites
-    site: Site  # carried and rows together
-    posterior: Posterior
+    posterior: Any  # of the setting's kind
     marginals: Marginals
     bound: float
 
 
 def fit_rows(setting: Setting, rows: RowSites) -> Fit:
-    """q conditioned on the carried site and these row sites, with its bound."""
-    model, batch, features, carried = setting
-    site = carried + aggregate(batch, rows, features)
-    posterior = condition(site)
-    at_rows = marginals(batch, posterior, features)
-    expected = expected_log_density(model, batch, at_rows)
-    bound = site_bound(batch, expected, rows, posterior, at_rows)
-    return Fit(rows, site, posterior, at_rows, bound)
+    """q conditioned on the past and these row sites, with its bound."""
+    posterior, at_rows = setting.conditioned(rows)
+    expected = expected_log_density(setting.model, setting.batch, at_rows)
+    bound = site_bound(setting.batch, expected, rows, posterior, at_rows)
+    return Fit(rows, posterior, at_rows, bound)
 
 
 Method = Callable[..., tuple[np.ndarray, np.ndarray]]
@@ -84,7 +117,7 @@ def natural_step(setting: Setting, now: Fit, step: float = 1.0) -> RowSites:
 
     Factorised blocks go one after the other, each seeing the means the ones before it moved to.
     """
-    model, batch, features, carried = setting
+    model, batch, features = setting.model, setting.batch, setting.features
     means, covariance = now.marginals.block_means, now.marginals.covariance
     gradient, target = curvature(model, batch, now.marginals.mean, covariance)
     precision = tuple(
@@ -92,7 +125,8 @@ def natural_step(setting: Setting, now: Fit, step: float = 1.0) -> RowSites:
     )
     blocks = means.shape[-1]
     if blocks > 1:
-        means = means.copy()
+        assert isinstance(setting, DenseSetting)
+        carried, means = setting.carried, means.copy()
         moved = aggregate(batch, RowSites(now.rows.linear, precision), features)
     columns = []
     for g in range(blocks):
@@ -109,21 +143,21 @@ def natural_step(setting: Setting, now: Fit, step: float = 1.0) -> RowSites:
     return RowSites(np.stack(columns, axis=-1), precision)
 
 
-def no_sites(batch: Batch, features: Features) -> RowSites:
+def no_sites(setting: Setting) -> RowSites:
     """Rows that have said nothing yet."""
-    blocks = len(features.design)
     return RowSites(
-        np.zeros((batch.flat_size, blocks)), tuple(np.zeros_like(s) for s in features.slack)
+        np.zeros((setting.batch.flat_size, setting.blocks)),
+        tuple(np.zeros_like(s) for s in setting.features.slack),
     )
 
 
 def first_sites(setting: Setting) -> RowSites:
     """The sites that rows begin with, by what carried and conjugate sites say of them."""
-    model, batch, features, carried = setting
-    exact = exact_sites(setting, no_sites(batch, features))
-    if model.conjugate and len(features.design) == 1:
+    model, batch = setting.model, setting.batch
+    exact = exact_sites(setting, no_sites(setting))
+    if model.conjugate and setting.blocks == 1:
         return exact
-    before = marginals(batch, condition(carried + aggregate(batch, exact, features)), features)
+    _, before = setting.conditioned(exact)
     gradient, precision = per_row(
         lambda c, *row: c.first_site(*row), model, batch, before.mean, before.covariance
     )
@@ -137,8 +171,8 @@ def exact_sites(setting: Setting, held: RowSites) -> RowSites:
     It lets the M step see the collapsed bound of Gaussian channels in the noise. Factorised
     blocks share rows, so no row's site is exact there and all are held.
     """
-    model, batch, features, _ = setting
-    if len(features.design) > 1 or not any(c.likelihood.conjugate for c in model.channels):
+    model, batch, features = setting.model, setting.batch, setting.features
+    if setting.blocks > 1 or not any(c.likelihood.conjugate for c in model.channels):
         return held
     linear = held.linear.copy()
     precision = tuple(p.copy() for p in held.precision)

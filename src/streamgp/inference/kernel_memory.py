@@ -7,7 +7,7 @@ through A·(L⁻¹L_learned).
 import numpy as np
 
 from streamgp.inference.bound_gradient import by_kernels, expected_adjoint, kernel_gradient
-from streamgp.inference.e_step import Setting
+from streamgp.inference.e_step import DenseSetting
 from streamgp.inference.memory import Memory, Vector, expand, with_right_sign
 from streamgp.inference.posterior import Posterior, add
 from streamgp.inference.prior import Prior
@@ -19,7 +19,7 @@ from streamgp.parameters import free_gradient, free_vector, replaced, unwrap, wi
 
 
 def expand_kernels(
-    wrapped: MultiTaskGP, setting: Setting, prior: Prior, mixed: Mixed, posterior: Posterior
+    wrapped: MultiTaskGP, setting: DenseSetting, prior: Prior, mixed: Mixed, posterior: Posterior
 ) -> Memory:
     """The expansion of a batch's expected log-density in the kernels' parameters."""
 
@@ -32,7 +32,7 @@ def expand_kernels(
 
 
 def _gradient(
-    wrapped_kernels: tuple, setting: Setting, prior: Prior, mixed: Mixed, posterior: Posterior
+    wrapped_kernels: tuple, setting: DenseSetting, prior: Prior, mixed: Mixed, posterior: Posterior
 ) -> Vector:
     """The derivative of Σ E_q[log p(y|f)] by the kernels' free parameters, q(u) fixed."""
     model, batch = replaced(setting.model, kernels=unwrap(wrapped_kernels)), setting.batch

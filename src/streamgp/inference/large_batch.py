@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference.bounds import expected_log_density
-from streamgp.inference.e_step import Fit, Setting, climb, curvature
+from streamgp.inference.e_step import DenseSetting, Fit, climb, curvature
 from streamgp.inference.posterior import Marginals, Posterior, add, condition, marginals
 from streamgp.inference.sites import RowSites, Site, aggregate, times
 from streamgp.inference.state import State
@@ -148,7 +148,7 @@ class LargeBatch:
             features, batch = trial.setting.features, part.batch
             rows = _mixed_sites(trial.setting, fit)
             at_rows = marginals(batch, fit.posterior, features)
-            own = Fit(rows, self.state.site + fit.said, fit.posterior, at_rows, fit.bound)
+            own = Fit(rows, fit.posterior, at_rows, fit.bound)
             learned, episode = Learned(trial, own, 0, 0), dataclasses.replace(part, state=known)
             memory = episode.remembered(learned, kernels=kernels) if remember else known.memory
             past = episode.past_after(learned)
@@ -158,7 +158,7 @@ class LargeBatch:
         return known
 
 
-def _sites(setting: Setting, origin: Origin) -> tuple[RowSites, Marginals]:
+def _sites(setting: DenseSetting, origin: Origin) -> tuple[RowSites, Marginals]:
     """The sites of a part's rows after a whole natural step from there, and q(f) before it.
 
     Blocks that have not been told where the ones before them moved to say nothing yet.
@@ -176,7 +176,7 @@ def _sites(setting: Setting, origin: Origin) -> tuple[RowSites, Marginals]:
     return RowSites(linear, precision), at_rows
 
 
-def _mixed_sites(setting: Setting, fit: LargeFit) -> RowSites:
+def _mixed_sites(setting: DenseSetting, fit: LargeFit) -> RowSites:
     """The sites of a part's rows in a fit."""
     (weight, origin), *others = fit.origins
     linear, precision = _sites(setting, origin)[0]

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import adjoint, carried_adjoint, gram_adjoints
 from streamgp.inference.carry import transitions
-from streamgp.inference.e_step import Setting
+from streamgp.inference.e_step import DenseSetting
 from streamgp.inference.memory import Vector
 from streamgp.inference.prior import Factors, Points, Prior
 from streamgp.inference.sites import RowSites, Site, through
@@ -85,7 +85,7 @@ class _Place(NamedTuple):
     """A batch and a state whose points may be elsewhere, at fixed hyperparameters and row sites."""
 
     state: State
-    setting: Setting
+    setting: DenseSetting
     mixed: Mixed
     prior: Prior
     rows: RowSites
@@ -98,7 +98,7 @@ class _Place(NamedTuple):
         projection = there.project(batch.x, cross)
         way = _Way.of(self.prior, there)
         features = self.mixed.features(projection)
-        setting = Setting(model, batch, features, through(said, way.maps))
+        setting = DenseSetting(model, batch, features, through(said, way.maps))
         fit, by_rows, blocks = adjoint(setting, self.rows, parameters=False)
         by_design = tuple(block.design for block in blocks)
         by_projection, _ = self.mixed.adjoint(projection, by_design, by_rows.by_covariance)

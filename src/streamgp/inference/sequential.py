@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch, Group, Rows
-from streamgp.inference.e_step import Setting, exact_sites, no_sites
+from streamgp.inference.e_step import DenseSetting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_fits
 from streamgp.inference.sites import RowSites, RunBlocks
@@ -48,7 +48,7 @@ class Filtered(NamedTuple):
         projection: What v says of the latent functions at each row.
     """
 
-    setting: Setting
+    setting: DenseSetting
     rows: RowSites
     before: Marginals
     after: Marginals
@@ -67,7 +67,7 @@ def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> F
     model, batch = state.plain, state.model.batch(rows)
     projection = state.prior.project(batch.x)
     mixed = Mixed.of(model, batch, factorised=False)
-    setting = Setting(model, batch, mixed.features(projection), state.site)
+    setting = DenseSetting(model, batch, mixed.features(projection), state.site)
     fold = _Fold(state, setting, rounds, tolerance)
     come = np.argsort(batch.order)  # the sorted place of each row, in the order they came
     for begin in range(0, batch.size, _BLOCK):
@@ -92,7 +92,7 @@ class _AtRows(NamedTuple):
         shapes = [(run.rows.stop - run.rows.start, run.latents, run.latents) for run in batch.runs]
         return cls(np.empty(batch.flat_size), tuple(np.empty(shape) for shape in shapes))
 
-    def marginals(self, setting: Setting) -> Marginals:
+    def marginals(self, setting: DenseSetting) -> Marginals:
         features = setting.features
         covariance = add(self.explained, features.slack)
         mean = features.offset + self.mean
@@ -121,11 +121,11 @@ class _Part:
 class _Fold:
     """Rows on their way into q(v)."""
 
-    def __init__(self, state: State, setting: Setting, rounds: int, tolerance: float):
+    def __init__(self, state: State, setting: DenseSetting, rounds: int, tolerance: float):
         self.mean, self.covariance = state.posterior.mean[0], state.posterior.covariance[0].copy()
         self.setting, self.rounds, self.tolerance = setting, rounds, tolerance
         self.channels = state.model.channels
-        self.sites = exact_sites(setting, no_sites(setting.batch, setting.features))
+        self.sites = exact_sites(setting, no_sites(setting))
         self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
 
     def block(self, come: Int[np.ndarray, " B"]) -> None:

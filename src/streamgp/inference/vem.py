@@ -22,8 +22,8 @@ from streamgp.inference.bound_gradient import (
     summed,
 )
 from streamgp.inference.e_step import (
+    DenseSetting,
     Fit,
-    Setting,
     e_step,
     exact_sites,
     first_sites,
@@ -86,7 +86,7 @@ class Trial(NamedTuple):
     """A choice of hyperparameters, and all that it implies for a batch before its own sites."""
 
     wrapped: MultiTaskGP
-    setting: Setting
+    setting: DenseSetting
     prior: Prior
     cross: tuple[Float[np.ndarray, "_ N"], ...]
     projection: Projection
@@ -155,7 +155,7 @@ class Episode:
             maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
             carried = through(said, maps)
         mixed = Mixed.of(model, batch, factorised=self.options.factorised, basis=self._basis)
-        setting = Setting(model, batch, mixed.features(projection), carried)
+        setting = DenseSetting(model, batch, mixed.features(projection), carried)
         return Trial(wrapped, setting, prior, cross, projection, mixed, reading, said, maps)
 
     def _has_same_kernels(self, wrapped: MultiTaskGP) -> bool:

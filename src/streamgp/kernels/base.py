@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.differences import by_inputs, by_parameters, is_number
+from streamgp.kernels.state_space import StateSpace
 from streamgp.parameters import Module, Parameter, Positive, Real, fields_of, replaced
 
 # Mirrors the fields of a kernel; see `streamgp.parameters.free_gradient`.
@@ -83,6 +84,14 @@ class Kernel(Module, ABC):
     ) -> Float[np.ndarray, "N P"]:
         """Σ_j weights_ij ∂k(x1_i, x2_j)/∂x1_i, with x2 held even if it is the same array."""
         return by_inputs(self.matrix, x1, x2, weights)
+
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        """Independent states that add up to a function of time, or None if there are none.
+
+        Args:
+            unit: What time is counted in, in the units of the input.
+        """
+        return None
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         """This kernel made ready to learn, for inputs of that spread and data of that variance."""

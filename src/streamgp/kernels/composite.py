@@ -11,7 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.errors import ConfigurationError, problem
+from streamgp.kernels import state_space
 from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.state_space import ConstantState, StateSpace
 from streamgp.parameters import Node, Parameter, positive, replaced
 from streamgp.registry import storable
 
@@ -58,6 +60,9 @@ class Constant(Kernel):
         matrix: Matrix | None = None,
     ) -> Float[np.ndarray, "N P"]:
         return np.zeros(x1.shape)
+
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        return (ConstantState(float(self.value)),)
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         return replaced(self, value=positive(self.value, None))
@@ -108,6 +113,10 @@ class Multiple(Kernel):
         unit = self._unit_matrix(x1, x2, matrix)
         return self.kernel.input_gradient(x1, x2, self.factor * weights, unit)
 
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        parts = self.kernel.state_space(unit)
+        return None if parts is None else state_space.scaled(parts, float(self.factor))
+
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         factor = positive(self.factor, None)
         return replaced(self, factor=factor, kernel=self.kernel.started(spread, variance))
@@ -153,6 +162,10 @@ class Sum(Kernel):
         parts = (k.input_gradient(x1, x2, weights) for k in self.kernels)
         return functools.reduce(operator.add, parts)
 
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        parts = [k.state_space(unit) for k in self.kernels]
+        return None if None in parts else tuple(s for part in parts if part for s in part)
+
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -196,6 +209,12 @@ class Product(Kernel):
         parts = zip(self.kernels, _weighted_by_others(weights, matrices), matrices, strict=True)
         gradients = (k.input_gradient(x1, x2, own, values) for k, own, values in parts)
         return functools.reduce(operator.add, gradients)
+
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        first, *rest = [k.state_space(unit) for k in self.kernels]
+        for other in rest:
+            first = None if first is None or other is None else state_space.multiplied(first, other)
+        return first
 
 
 @storable
@@ -251,6 +270,9 @@ class OnColumns(Kernel):
         own = self.kernel.input_gradient(*self._taken(x1, x2), weights, matrix)
         gradient[:, list(self.columns)] = own
         return gradient
+
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        return self.kernel.state_space(unit) if self.columns == (0,) else None
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         columns = [_checked(column, len(spread)) for column in self.columns]

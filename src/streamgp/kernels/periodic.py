@@ -8,7 +8,8 @@ from jaxtyping import Float
 
 from streamgp.kernels.base import Gradient
 from streamgp.kernels.distances import squared_distances
-from streamgp.kernels.scaled import ScaledKernel, shaped_like
+from streamgp.kernels.scaled import ScaledKernel, number, shaped_like
+from streamgp.kernels.state_space import StateSpace, harmonics
 from streamgp.kernels.stationary import squared_exponential
 from streamgp.parameters import Parameter, positive, replaced
 from streamgp.registry import storable
@@ -102,6 +103,10 @@ class Periodic(ScaledKernel):
         a, b = self._circles(x1, x2)
         by_angle = a.cosine * (weighted @ b.sine) - a.sine * (weighted @ b.cosine)
         return by_angle * (2.0 * np.pi / self.period)
+
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        period = number(self.period) / unit
+        return harmonics(number(self.lengthscale), number(self.variance), period)
 
     def _circle(self, x: Float[np.ndarray, "N P"]) -> _Circle:
         angle = x * (2.0 * np.pi / self.period)

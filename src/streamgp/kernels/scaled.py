@@ -9,6 +9,7 @@ from jaxtyping import Float
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.blocks import mirror
+from streamgp.kernels.state_space import LineState, StateSpace
 from streamgp.parameters import Frozen, Node, Parameter, Positive, fields_of, positive, replaced
 from streamgp.registry import storable
 
@@ -102,6 +103,9 @@ class Linear(ScaledKernel):
     ) -> Float[np.ndarray, "N P"]:
         return weights @ x2 * (self.variance / np.square(self.lengthscale))
 
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        return (LineState(number(self.variance) * (unit / number(self.lengthscale)) ** 2),)
+
     def _gradient(self, by_column: Float[np.ndarray, " P"]) -> Gradient:
         """From the sum of the unit kernel over all pairs, split by input column."""
         by_lengthscale = by_column * (-2.0 * self.variance / self.lengthscale)
@@ -120,6 +124,11 @@ def _check_shape(name: str, node: Node, most: int) -> None:
                 expected, f"an array of shape {shape}", "There is at most one per input column."
             )
         )
+
+
+def number(parameter: Parameter) -> float:
+    """A plain parameter that has one number."""
+    return float(np.ravel(parameter)[0])
 
 
 def shaped_like(by_column: Float[np.ndarray, " P"], parameter: Parameter) -> np.ndarray:

@@ -20,7 +20,8 @@ from streamgp.kernels.distances import (
     second_moments,
     squared_distances,
 )
-from streamgp.kernels.scaled import ScaledKernel, shaped_like
+from streamgp.kernels.scaled import ScaledKernel, number, shaped_like
+from streamgp.kernels.state_space import MaternState, StateSpace
 from streamgp.parameters import Parameter
 from streamgp.registry import storable
 
@@ -177,6 +178,9 @@ class Matern12(Stationary):
     slope_scale: ClassVar[float] = -0.5
     is_steep: ClassVar[bool] = True
 
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        return (MaternState(0, number(self.lengthscale) / unit, number(self.variance)),)
+
     def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
         return distances(a, b)
 
@@ -204,6 +208,9 @@ class Matern32(Stationary):
     """
 
     slope_scale: ClassVar[float] = -1.5
+
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        return (MaternState(1, number(self.lengthscale) / unit, number(self.variance)),)
 
     def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
         return distances(a, b)
@@ -239,6 +246,9 @@ class Matern52(Stationary):
     """
 
     slope_scale: ClassVar[float] = -5.0 / 6.0
+
+    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+        return (MaternState(2, number(self.lengthscale) / unit, number(self.variance)),)
 
     def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
         return distances(a, b)

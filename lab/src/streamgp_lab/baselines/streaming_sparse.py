@@ -25,7 +25,7 @@ from streamgp.inference.bound_gradient import (
     gram_adjoints,
     summed,
 )
-from streamgp.inference.e_step import Fit, Setting, e_step, first_sites
+from streamgp.inference.e_step import DenseSetting, Fit, e_step, first_sites
 from streamgp.inference.learner import Learner
 from streamgp.inference.m_step import maximise
 from streamgp.inference.prior import Prior
@@ -103,7 +103,7 @@ class StreamingSparse:
         for _ in range(self._rounds if self._learn else 0):
             held = _fitted(trial, held).rows
             trial = task.moved(trial, held, self._evaluations)
-        site = _fitted(trial, held).site
+        site = trial.setting.site(_fitted(trial, held).rows)
         self._kept = _LEARNER.init(trial.wrapped, trial.prior.points).replace(merged=site)
 
     def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
@@ -146,7 +146,7 @@ class Trial(NamedTuple):
     """What a choice of hyperparameters and inducing points means for the batch and the past."""
 
     wrapped: MultiTaskGP
-    setting: Setting
+    setting: DenseSetting
     prior: Prior
     cross: tuple[Float[np.ndarray, "_ N"], ...]
     projection: Projection
@@ -175,7 +175,9 @@ class Task(NamedTuple):
         # K_aa − Q_aa, whitened.
         left = self._whitened(self._whitened(total).T) - transfer @ transfer.T
         lost = -0.5 * float(np.vdot(site.precision[0], left))
-        setting = Setting(model, self.batch, mixed.features(projection), through(site, [transfer]))
+        setting = DenseSetting(
+            model, self.batch, mixed.features(projection), through(site, [transfer])
+        )
         return Trial(wrapped, setting, prior, cross, projection, mixed, half, transfer, lost)
 
     def _whitened(self, matrix: Float[np.ndarray, "A _"]) -> Float[np.ndarray, "A _"]:
@@ -269,7 +271,7 @@ def _fitted(trial: Trial, held: RowSites) -> Fit:
 
 
 def _add_exact_sites(
-    by_likelihood: dict[str, Any], setting: Setting, fit: Fit, block: ByBlock
+    by_likelihood: dict[str, Any], setting: DenseSetting, fit: Fit, block: ByBlock
 ) -> None:
     """Add how exact sites depend on the noise, where the only channel has such."""
     by_precision = tuple(

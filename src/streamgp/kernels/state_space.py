@@ -1,0 +1,262 @@
+"""Kernels of time as linear states that are driven by white noise.
+
+A function of time with a Markov kernel is h·s(t), where the state s has the function and perhaps
+some derivatives, and over a gap of time s(t + gap) = A·s(t) + noise of covariance Q. Time is
+counted in a unit of the caller's choice, so that the numbers of a state are of comparable size.
+"""
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ive
+
+Gaps = Float[np.ndarray, " n"]
+Matrices = Float[np.ndarray, "n d d"]
+
+HARMONICS = 8  # of a periodic kernel
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+
+
+class StateSpace(ABC):
+    """One state and its law."""
+
+    @property
+    @abstractmethod
+    def readout(self) -> Float[np.ndarray, " d"]:
+        """h, so that the function is h·s."""
+
+    @property
+    @abstractmethod
+    def resolution(self) -> float:
+        """The longest gap within which two states tell nearly all that lies between them."""
+
+    @abstractmethod
+    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
+        """Of the state at some time, before any data."""
+
+    @abstractmethod
+    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
+        """A and Q over each gap."""
+
+    @abstractmethod
+    def scaled(self, factor: float) -> Self:
+        """The same with its variance times a positive number."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MaternState(StateSpace):
+    """Matérn-1/2, 3/2 and 5/2: the function and its first `order` derivatives."""
+
+    order: int
+    lengthscale: float
+    variance: float
+
+    # The open part of the variance in the middle of a gap is then 1%, 0.1% and 0.1%.
+    _RESOLUTION: ClassVar[tuple[float, ...]] = (0.02, 0.2, 0.4)
+    _DRIVE: ClassVar[tuple[float, ...]] = (2.0, 4.0, 16.0 / 3.0)
+
+    @property
+    def readout(self) -> Float[np.ndarray, " d"]:
+        return np.eye(self.order + 1)[0]
+
+    @property
+    def resolution(self) -> float:
+        return self._RESOLUTION[self.order] * self.lengthscale
+
+    @property
+    def _rate(self) -> float:
+        return math.sqrt(2 * self.order + 1) / self.lengthscale
+
+    def scaled(self, factor: float) -> Self:
+        return dataclasses.replace(self, variance=factor * self.variance)
+
+    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
+        g = self._rate
+        if self.order == 0:
+            unit = [[1.0]]
+        elif self.order == 1:
+            unit = [[1.0, 0.0], [0.0, g**2]]
+        else:
+            k = g**2 / 3
+            unit = [[1.0, 0.0, -k], [0.0, k, 0.0], [-k, 0.0, g**4]]
+        return self.variance * np.array(unit)
+
+    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
+        a = self._decay(gaps)
+        noise = np.empty_like(a)
+        # Over short gaps what is left of the stationary covariance is a difference of nearly equal
+        # numbers, so the noise is integrated instead: Q = ∫ φφᵀ ds with φ(s) = A(s)·(0, …, 1).
+        short = gaps * self._rate < 1.0
+        if short.any():
+            noise[short] = self._integrated(gaps[short])
+        if not short.all():
+            stationary, long = self.covariance(0.0), a[~short]
+            noise[~short] = stationary - long @ stationary @ np.swapaxes(long, 1, 2)
+        return a, noise
+
+    def _integrated(self, gaps: Gaps) -> Matrices:
+        half = 0.5 * gaps[:, None]
+        times = half * (1 + _NODES)
+        phi = self._decay(times.ravel())[:, :, -1].reshape(*times.shape, self.order + 1)
+        drive = self._DRIVE[self.order] * self.variance * self._rate ** (2 * self.order + 1)
+        return np.einsum("ng,ngi,ngj->nij", drive * half * _WEIGHTS, phi, phi)
+
+    def _decay(self, t: Gaps) -> Matrices:
+        """A over each gap."""
+        g = self._rate
+        fade, gt = np.exp(-g * t), g * t
+        if self.order == 0:
+            rows = [[np.ones_like(t)]]
+        elif self.order == 1:
+            rows = [[1 + gt, t], [-g * gt, 1 - gt]]
+        else:
+            rows = [
+                [1 + gt + gt**2 / 2, t * (1 + gt), t**2 / 2],
+                [-g * gt**2 / 2, 1 + gt - gt**2, t * (1 - gt / 2)],
+                [g**2 * gt * (gt / 2 - 1), g * gt * (gt - 3), 1 - 2 * gt + gt**2 / 2],
+            ]
+        return np.moveaxis(fade * np.array(rows), 2, 0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ConstantState(StateSpace):
+    """A number that never changes."""
+
+    variance: float
+
+    @property
+    def readout(self) -> Float[np.ndarray, " d"]:
+        return np.ones(1)
+
+    @property
+    def resolution(self) -> float:
+        return math.inf
+
+    def scaled(self, factor: float) -> Self:
+        return dataclasses.replace(self, variance=factor * self.variance)
+
+    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
+        return np.full((1, 1), self.variance)
+
+    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
+        return np.ones((len(gaps), 1, 1)), np.zeros((len(gaps), 1, 1))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LineState(StateSpace):
+    """A straight line through the origin of time: where it is, and its slope."""
+
+    variance: float  # of the slope
+
+    @property
+    def readout(self) -> Float[np.ndarray, " d"]:
+        return np.array([1.0, 0.0])
+
+    @property
+    def resolution(self) -> float:
+        return math.inf
+
+    def scaled(self, factor: float) -> Self:
+        return dataclasses.replace(self, variance=factor * self.variance)
+
+    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
+        return self.variance * np.array([[time**2, time], [time, 1.0]])
+
+    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
+        a = np.tile(np.eye(2), (len(gaps), 1, 1))
+        a[:, 0, 1] = gaps
+        return a, np.zeros_like(a)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HarmonicState(StateSpace):
+    """An oscillation of fixed amplitude: the function and its quarter turn."""
+
+    frequency: float  # radians per unit of time
+    variance: float
+
+    @property
+    def readout(self) -> Float[np.ndarray, " d"]:
+        return np.array([1.0, 0.0])
+
+    @property
+    def resolution(self) -> float:
+        return math.inf
+
+    def scaled(self, factor: float) -> Self:
+        return dataclasses.replace(self, variance=factor * self.variance)
+
+    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
+        return self.variance * np.eye(2)
+
+    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
+        angle = self.frequency * gaps
+        c, s = np.cos(angle), np.sin(angle)
+        a = np.moveaxis(np.array([[c, -s], [s, c]]), 2, 0)
+        return a, np.zeros_like(a)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProductState(StateSpace):
+    """The product of two functions' kernels: the Kronecker product of their states."""
+
+    left: StateSpace
+    right: StateSpace
+
+    @property
+    def readout(self) -> Float[np.ndarray, " d"]:
+        return np.kron(self.left.readout, self.right.readout)
+
+    @property
+    def resolution(self) -> float:
+        return min(self.left.resolution, self.right.resolution)
+
+    def scaled(self, factor: float) -> Self:
+        return dataclasses.replace(self, left=self.left.scaled(factor))
+
+    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
+        return np.kron(self.left.covariance(time), self.right.covariance(time))
+
+    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
+        (a, q), (b, r) = self.left.transition(gaps), self.right.transition(gaps)
+        # A sum of positive terms, since both factors are stationary (`multiplied` sees to it).
+        after = a @ self.left.covariance(0.0) @ np.swapaxes(a, 1, 2)
+        stationary = np.broadcast_to(self.right.covariance(0.0), b.shape)
+        return _kron(a, b), _kron(q, stationary) + _kron(after, r)
+
+
+def multiplied(
+    left: tuple[StateSpace, ...], right: tuple[StateSpace, ...]
+) -> tuple[StateSpace, ...] | None:
+    """The states of a product of two sums, or None if a factor is not stationary."""
+    if any(isinstance(part, LineState) for part in (*left, *right)):
+        return None
+    return tuple(ProductState(a, b) for a in left for b in right)
+
+
+def scaled(parts: tuple[StateSpace, ...], factor: float) -> tuple[StateSpace, ...]:
+    """The states of a kernel times a positive number."""
+    return tuple(part.scaled(factor) for part in parts)
+
+
+def harmonics(lengthscale: float, variance: float, period: float) -> tuple[StateSpace, ...]:
+    """exp((cos − 1)/ℓ²) as a cosine series, cut off after some harmonics and of equal variance.
+
+    The weights are e^(−1/ℓ²)·I_j(1/ℓ²), twice that for j > 0 (Solin & Särkkä, 2014).
+    """
+    order = np.arange(HARMONICS + 1)
+    weights = ive(order, lengthscale**-2.0) * np.where(order == 0, 1.0, 2.0)
+    weights *= variance / weights.sum()
+    turns = [
+        HarmonicState(2 * math.pi * j / period, float(w)) for j, w in enumerate(weights) if j > 0
+    ]
+    return (ConstantState(float(weights[0])), *turns)
+
+
+def _kron(a: Matrices, b: Matrices) -> Matrices:
+    size = a.shape[1] * b.shape[1]
+    return np.einsum("nij,nkl->nikjl", a, b).reshape(len(a), size, size)

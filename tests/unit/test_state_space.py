@@ -1,0 +1,80 @@
+"""State spaces of kernels against the kernels themselves."""
+
+import numpy as np
+import pytest
+
+from streamgp import kernels
+from streamgp.kernels.state_space import MaternState
+
+M12, M32, M52 = kernels.Matern12, kernels.Matern32, kernels.Matern52
+
+MARKOV = {
+    "matern12": M12(1.3, 0.7),
+    "matern32": M32(1.3, 0.7),
+    "matern52": M52(1.3, 0.7),
+    "sum": M32(0.5, 0.4) + M52(4.0, 2.0),
+    "multiple": kernels.Multiple(2.5, M32(0.8, 0.6)),
+    "product": M32(1.0, 0.9) * M52(2.0, 1.5),
+    "constant": kernels.Constant(3.0) + M12(1.0, 1.0),
+    "linear": kernels.Linear(2.0, 1.5) + M32(1.0, 1.0),
+    "periodic": kernels.Periodic(1.0, 1.2, 3.0),
+    "quasi-periodic": kernels.Periodic(1.0, 1.2, 3.0) * M32(5.0, 1.0),
+    "multiple of a product": kernels.Multiple(2.0, M12(1.0, 0.5) * M12(2.0, 3.0)),
+}
+
+
+def from_states(kernel, x, unit):
+    """K(x, x) by running the states from one input to the next."""
+    total = np.zeros((len(x), len(x)))
+    for part in kernel.state_space(unit):
+        covariance = part.covariance(x[0] / unit)
+        for i in range(len(x)):
+            if i:
+                (a,), (q,) = part.transition(np.diff(x[i - 1 : i + 1]) / unit)
+                covariance = a @ covariance @ a.T + q
+            across = covariance
+            for j in range(i, len(x)):
+                if j > i:
+                    (a,), _ = part.transition(np.diff(x[j - 1 : j + 1]) / unit)
+                    across = a @ across
+                total[i, j] += part.readout @ across @ part.readout
+    return np.triu(total) + np.triu(total, 1).T
+
+
+@pytest.mark.parametrize("name", MARKOV)
+@pytest.mark.parametrize("unit", [1.0, 0.125])
+def test_states_have_the_kernels_covariance(name, unit):
+    kernel = MARKOV[name]
+    x = np.array([-0.4, -0.1, 0.0, 0.02, 0.5, 0.9, 2.0, 2.3, 7.0])
+    expected = kernel.matrix(x[:, None], x[:, None])
+    tolerance = 1e-6 if "periodic" in name else 1e-12  # the cosine series is cut off
+    np.testing.assert_allclose(from_states(kernel, x, unit), expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("gap", [1e-9, 1e-4, 0.1])
+def test_noise_over_short_gaps_is_composed_of_shorter_ones(order, gap):
+    """Q(2g) = A(g)·Q(g)·A(g)ᵀ + Q(g), to the last digits of every entry."""
+    state = MaternState(order, 1.7, 0.6)
+    (a,), (q,) = state.transition(np.array([gap]))
+    _, (twice,) = state.transition(np.array([2 * gap]))
+    np.testing.assert_allclose(a @ q @ a.T + q, twice, rtol=1e-12)
+    assert np.linalg.eigvalsh(twice / np.sqrt(np.outer(np.diag(twice), np.diag(twice)))).min() > 0
+
+
+def test_kernels_that_are_not_markov_have_no_states():
+    assert kernels.RBF(1.0, 1.0).state_space(1.0) is None
+    assert (kernels.RBF(1.0, 1.0) + M32(1.0, 1.0)).state_space(1.0) is None
+    assert (kernels.RBF(1.0, 1.0) * M32(1.0, 1.0)).state_space(1.0) is None
+    assert kernels.Multiple(2.0, kernels.RBF(1.0, 1.0)).state_space(1.0) is None
+    assert (kernels.Linear(1.0, 1.0) * M32(1.0, 1.0)).state_space(1.0) is None
+
+
+@pytest.mark.parametrize(("order", "most"), [(0, 0.0101), (1, 0.001), (2, 0.001)])
+def test_two_states_tell_nearly_all_within_the_resolution(order, most):
+    state = MaternState(order, 1.0, 1.0)
+    half = np.array([state.resolution / 2])
+    (a,), (q,) = state.transition(half)
+    across = q @ a.T
+    left = q - across @ np.linalg.solve(a @ q @ a.T + q, across.T)
+    assert left[0, 0] <= most
