@@ -23,32 +23,31 @@ MARKOV = {
 }
 
 
-def from_states(kernel, x, unit):
+def from_states(kernel, x):
     """K(x, x) by running the states from one input to the next."""
     total = np.zeros((len(x), len(x)))
-    for part in kernel.state_space(unit):
-        covariance = part.covariance(x[0] / unit)
+    for part in kernel.state_space():
+        covariance = part.covariance(x[0])
         for i in range(len(x)):
             if i:
-                (a,), (q,) = part.transition(np.diff(x[i - 1 : i + 1]) / unit)
+                (a,), (q,) = part.transition(np.diff(x[i - 1 : i + 1]))
                 covariance = a @ covariance @ a.T + q
             across = covariance
             for j in range(i, len(x)):
                 if j > i:
-                    (a,), _ = part.transition(np.diff(x[j - 1 : j + 1]) / unit)
+                    (a,), _ = part.transition(np.diff(x[j - 1 : j + 1]))
                     across = a @ across
                 total[i, j] += part.readout @ across @ part.readout
     return np.triu(total) + np.triu(total, 1).T
 
 
 @pytest.mark.parametrize("name", MARKOV)
-@pytest.mark.parametrize("unit", [1.0, 0.125])
-def test_states_have_the_kernels_covariance(name, unit):
+def test_states_have_the_kernels_covariance(name):
     kernel = MARKOV[name]
     x = np.array([-0.4, -0.1, 0.0, 0.02, 0.5, 0.9, 2.0, 2.3, 7.0])
     expected = kernel.matrix(x[:, None], x[:, None])
     tolerance = 1e-6 if "periodic" in name else 1e-12  # the cosine series is cut off
-    np.testing.assert_allclose(from_states(kernel, x, unit), expected, atol=tolerance)
+    np.testing.assert_allclose(from_states(kernel, x), expected, atol=tolerance)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -63,11 +62,11 @@ def test_noise_over_short_gaps_is_composed_of_shorter_ones(order, gap):
 
 
 def test_kernels_that_are_not_markov_have_no_states():
-    assert kernels.RBF(1.0, 1.0).state_space(1.0) is None
-    assert (kernels.RBF(1.0, 1.0) + M32(1.0, 1.0)).state_space(1.0) is None
-    assert (kernels.RBF(1.0, 1.0) * M32(1.0, 1.0)).state_space(1.0) is None
-    assert kernels.Multiple(2.0, kernels.RBF(1.0, 1.0)).state_space(1.0) is None
-    assert (kernels.Linear(1.0, 1.0) * M32(1.0, 1.0)).state_space(1.0) is None
+    assert kernels.RBF(1.0, 1.0).state_space() is None
+    assert (kernels.RBF(1.0, 1.0) + M32(1.0, 1.0)).state_space() is None
+    assert (kernels.RBF(1.0, 1.0) * M32(1.0, 1.0)).state_space() is None
+    assert kernels.Multiple(2.0, kernels.RBF(1.0, 1.0)).state_space() is None
+    assert (kernels.Linear(1.0, 1.0) * M32(1.0, 1.0)).state_space() is None
 
 
 @pytest.mark.parametrize(("order", "most"), [(0, 0.0101), (1, 0.001), (2, 0.001)])

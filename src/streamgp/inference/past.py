@@ -23,7 +23,7 @@ from streamgp.inference.e_step import Setting
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.model.mixing import Projection
-from streamgp.model.multitask import Outputs
+from streamgp.model.multitask import MultiTaskGP, Outputs
 from streamgp.registry import storable
 
 Maps = Sequence[Float[np.ndarray, "_ _"]]
@@ -230,20 +230,27 @@ def _add_precision(
 
 def _add_counts(past: Past, said: Said, group: Group) -> None:
     """Count and energy: what a common noise needs to be learned beside the sums."""
-    channel, count = said.setting.model.channels[group.channel], len(group.y)
+    model = said.setting.model
+    count, energy, weight = counted(model, group)
+    past.count[group.channel] += count
+    past.energy[group.channel] += energy
+    if model.channels[group.channel].likelihood.scales_sites:
+        # Factorised blocks see what the others leave over, so each counts the products once.
+        means = said.at_rows.block_means[group.flat]
+        products = np.sum(means, axis=1) ** 2 - np.sum(means**2, axis=1)
+        past.energy[group.channel] -= np.sum(weight * products)
+
+
+def counted(model: MultiTaskGP, group: Group) -> tuple[float, float, Float[np.ndarray, " n"]]:
+    """The count and the energy of the rows of a channel, and each row's precision at unit noise."""
+    channel, size = model.channels[group.channel], len(group.y)
     likelihood = channel.likelihood
     if not likelihood.scales_sites:
-        past.count[group.channel] += count
-        return
-    offset = np.broadcast_to(channel.offset, (count, 1))
-    b, p = likelihood.curvature(group.y, offset, np.zeros((count, 1, 1)))
+        return float(size), 0.0, np.zeros(size)
+    offset = np.broadcast_to(channel.offset, (size, 1))
+    b, p = likelihood.curvature(group.y, offset, np.zeros((size, 1, 1)))
     b, p = b[:, 0] / likelihood.strength, p[:, 0, 0] / likelihood.strength
-    past.count[group.channel] += np.sum(p)
-    past.energy[group.channel] += np.sum(b**2 / np.where(p > 0, p, 1.0))
-    # Factorised blocks see what the others leave over, so each counts the products once.
-    means = said.at_rows.block_means[group.flat]
-    products = np.sum(means, axis=1) ** 2 - np.sum(means**2, axis=1)
-    past.energy[group.channel] -= np.sum(p * products)
+    return float(np.sum(p)), float(np.sum(b**2 / np.where(p > 0, p, 1.0))), p
 
 
 def _slices(sizes: Sequence[int]) -> list[slice]:

@@ -12,7 +12,7 @@ each log-density for the others.
 
 import dataclasses
 import itertools
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -27,6 +27,43 @@ class ByReading(NamedTuple):
 
     loadings: Float[np.ndarray, "O Q"]
     log_strength: Float[np.ndarray, " D"]
+
+
+class Inner(NamedTuple):
+    """Inner products of the sums A, a of each pair and latent parameter with Λ̄ and λ̄.
+
+    Λ̄ and λ̄ are the derivatives of the bound by the site.
+
+    Attributes:
+        states: ⟨A_qr, Λ̄_qr⟩ of each pair and each two latent functions.
+        across: s τ ⟨A_qh, Λ̄_q(k)⟩ of each pair (j, k), with k its second and its first; None if
+            nothing is kept across latent functions and mean functions.
+        means: s τ_j τ_k ⟨A_hh, Λ̄_(j)(k)⟩ of each pair.
+        linear: ⟨a_q, λ̄_q⟩ of each latent parameter and latent function.
+        mean_linear: a_h·λ̄_(j) of each latent parameter and mean function.
+    """
+
+    states: Float[np.ndarray, "C Q Q"]
+    across: tuple[Float[np.ndarray, "C Q"], Float[np.ndarray, "C Q"]] | None
+    means: Float[np.ndarray, " C"]
+    linear: Float[np.ndarray, "O Q"]
+    mean_linear: Float[np.ndarray, "O B"]
+
+
+class Totals(Protocol):
+    """What the past says beside its site."""
+
+    @property
+    def slack(self) -> Float[np.ndarray, "C Q"]:
+        """Σ P·open variance of each pair and latent function."""
+
+    @property
+    def count(self) -> Float[np.ndarray, " D"]:
+        """The number of rows of each channel."""
+
+    @property
+    def energy(self) -> Float[np.ndarray, " D"]:
+        """Σ P⁻¹b² of each channel whose noise scales its sites."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -118,23 +155,24 @@ class Reading:
 
     # -- beside the site -------------------------------------------------------------------------
 
-    def beside(self, past: Past) -> float:
+    def beside(self, past: Totals) -> float:
         """What the past says of weights and noises that is not a function of v."""
         own = past.count * np.log(self.strength) - self.strength * past.energy
-        return 0.5 * float(np.sum(own) - np.sum(self._open(past)))
+        return 0.5 * float(np.sum(own) - np.sum(self.open(past)))
 
     def open_variance(self, past: Past, site: Site) -> Float[np.ndarray, " Q"]:
         """The part of each latent function's variance at past rows that its points leave open.
 
         Rows count by how precisely they observe the function. Zero where nothing was observed.
         """
-        left = self._open(past).sum(axis=0)
+        left = self.open(past).sum(axis=0)
         traces = np.concatenate([np.diagonal(block) for block in site.precision])
         ends = np.cumsum([0, *past.sizes[:-1]])
         explained = np.array([traces[a:b].sum() for a, b in itertools.pairwise(ends)])
         return left / np.maximum(left + explained, 1e-300)
 
-    def _open(self, past: Past) -> Float[np.ndarray, "C Q"]:
+    def open(self, past: Totals) -> Float[np.ndarray, "C Q"]:
+        """s ℓ_jq ℓ_kq·slack of each pair, in both orders."""
         products = self.loadings[self.outputs.left] * self.loadings[self.outputs.right]
         return (self._pair_strength * self.outputs.entries)[:, None] * products * past.slack
 
@@ -145,39 +183,58 @@ class Reading:
     ) -> ByReading:
         """Derivatives of the bound, `beside` included, from those by λ and Λ."""
         parts = _Parts.of(past, self, by_linear, by_precision)
+        means = None if past.is_factorised else self._mean_inner(past, parts)
+        inner = Inner(
+            self._inner(past, parts),
+            means,
+            self._of_means(past, parts),
+            np.stack([a @ parts.linear[q] for q, a in enumerate(past.linear[:-1])], axis=1),
+            past.linear[-1] * parts.linear[-1].reshape(self.spreads.shape),
+        )
+        return self.pulled(past, inner)
+
+    def pulled(self, totals: Totals, inner: Inner) -> ByReading:
+        """Derivatives of the bound, `beside` included, from inner products with λ̄ and Λ̄."""
         outputs, strength = self.outputs, self._pair_strength[:, None]
         left, right = self.loadings[outputs.left], self.loadings[outputs.right]
         # Of Σ s ℓ_jq ℓ_kr G_qr, where G holds the inner products of A with Λ̄.
-        inner = self._inner(past, parts)
-        of_left = strength * np.einsum("cqr,cr->cq", inner, right)
-        of_right = strength * np.einsum("cqr,cr->cq", inner, left)
+        states = inner.states.copy()
+        diagonal = np.arange(states.shape[1])
+        states[:, diagonal, diagonal] -= 0.5 * totals.slack
+        of_left = strength * np.einsum("cqr,cr->cq", states, right)
+        of_right = strength * np.einsum("cqr,cr->cq", states, left)
         said = outputs.entries * np.sum(of_left * left, axis=1)
-        if not past.is_factorised:
-            toward_right, toward_left = self._mean_inner(past, parts)
+        if inner.across is not None:
+            toward_right, toward_left = inner.across
             of_left, of_right = of_left + toward_right, of_right + toward_left
             said += 2 * np.sum(toward_right * left, axis=1)
             said += 2 * outputs.apart * np.sum(toward_left * right, axis=1)
-        said += outputs.entries * self._of_means(past, parts)
+        said += outputs.entries * inner.means
         by_loadings = 2 * (outputs.by_left @ of_left + outputs.by_right @ of_right)
-        return self._with_linear(past, parts, by_loadings, said)
+        of_output = self.strength[outputs.channel]
+        by_loadings = by_loadings + of_output[:, None] * inner.linear
+        told = of_output * np.sum(inner.linear * self.loadings, axis=1)
+        told += of_output * np.sum(self.spreads * inner.mean_linear, axis=1)
+        by_strength = 0.5 * (totals.count - self.strength * totals.energy)
+        by_strength += outputs.by_channel @ told + outputs.pairs_by_channel @ said
+        return ByReading(by_loadings, by_strength)
 
     def stiffness(self, past: Past, second: Blocks) -> Float[np.ndarray, "C Q Q"]:
         """Σ s P E[u uᵀ] of each pair over all rows, where E[v vᵀ] is `second`."""
         parts = _Parts.of(past, self, tuple(map(np.diag, second)), second)
-        return self._pair_strength[:, None, None] * self._inner(past, parts, slack=1.0)
+        found = self._inner(past, parts)
+        diagonal = np.arange(found.shape[1])
+        found[:, diagonal, diagonal] += past.slack
+        return self._pair_strength[:, None, None] * found
 
-    def _inner(
-        self, past: Past, parts: "_Parts", *, slack: float = -0.5
-    ) -> Float[np.ndarray, "C Q Q"]:
-        """⟨A_qr, Λ̄_qr⟩ of each pair, with that part of the open variance on the diagonal."""
+    def _inner(self, past: Past, parts: "_Parts") -> Float[np.ndarray, "C Q Q"]:
+        """⟨A_qr, Λ̄_qr⟩ of each pair."""
         latents = self.loadings.shape[1]
         found = np.zeros((len(self.outputs.left), latents, latents))
         for (q, r), a in zip(past.parts, past.precision, strict=True):
             if r < latents:
                 found[:, q, r] = a.reshape(len(a), -1) @ np.ravel(parts.precision(q, r))
                 found[:, r, q] = found[:, q, r]
-        diagonal = np.arange(latents)
-        found[:, diagonal, diagonal] += slack * past.slack
         return found
 
     def _mean_inner(
@@ -205,24 +262,6 @@ class Reading:
         own = by.transpose(0, 2, 1, 3)[left, right]
         own = own * self.spreads[left][:, :, None] * self.spreads[right][:, None, :]
         return self._pair_strength * np.sum(own * past.precision[-1], axis=(1, 2))
-
-    def _with_linear(
-        self,
-        past: Past,
-        parts: "_Parts",
-        by_loadings: Float[np.ndarray, "O Q"],
-        said: Float[np.ndarray, " C"],
-    ) -> ByReading:
-        """With what comes through λ, and through what is beside the site."""
-        strength = self.strength[self.outputs.channel]
-        seen = np.stack([a @ parts.linear[q] for q, a in enumerate(past.linear[:-1])], axis=1)
-        by_loadings = by_loadings + strength[:, None] * seen
-        told = strength * np.sum(seen * self.loadings, axis=1)
-        of_means = parts.linear[-1].reshape(self.spreads.shape)
-        told += strength * np.sum(self.spreads * past.linear[-1] * of_means, axis=1)
-        by_strength = 0.5 * (past.count - self.strength * past.energy)
-        by_strength += self.outputs.by_channel @ told + self.outputs.pairs_by_channel @ said
-        return ByReading(by_loadings, by_strength)
 
 
 class _Parts(NamedTuple):

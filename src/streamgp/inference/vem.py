@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference import memory
+from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bound_gradient import (
     ByBlock,
     ByRows,
@@ -44,15 +45,11 @@ from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
 from streamgp.parameters import (
     free_gradient,
-    free_size,
     free_vector,
-    prior_of,
     unwrap,
     with_free,
 )
 from streamgp.registry import storable
-
-_ORDINARY_BATCH = 100
 
 
 @storable
@@ -96,14 +93,6 @@ class Trial(NamedTuple):
     maps: Factors | None  # C: v under the state's prior is C·v under this one; None for identity
 
 
-class _Beliefs(NamedTuple):
-    """Normal priors on the free vector, and where the memory is expanded."""
-
-    centre: Vector
-    certainty: Vector  # one over the spread; zero where a prior has no say
-    anchor: Vector
-
-
 class Learned(NamedTuple):
     """How far learning has come: hyperparameters (wrapped), the fit, and counts of the work."""
 
@@ -111,6 +100,14 @@ class Learned(NamedTuple):
     fit: Fit
     e_rounds: int
     m_evaluations: int
+
+
+def heard_with(heard: Float[np.ndarray, " D"], batch: Batch) -> Float[np.ndarray, " D"]:
+    """The observations of each channel, those of a batch included."""
+    heard = heard.copy()
+    for group in batch.groups:
+        heard[group.channel] += len(group.y)
+    return heard
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -219,40 +216,20 @@ class Episode:
         return self._objective(trial, held, free_vector(trial.wrapped), beliefs)
 
     def _objective(
-        self, trial: Trial, held: RowSites, theta: Vector, beliefs: "_Beliefs"
+        self, trial: Trial, held: RowSites, theta: Vector, beliefs: Beliefs
     ) -> tuple[float, Vector]:
-        value, gradient = self.bound(trial, held)
-        deviation = (theta - beliefs.centre) * beliefs.certainty
-        step = theta - beliefs.anchor
-        value += self.state.memory.value(step) - 0.5 * float(deviation @ deviation)
-        gradient = gradient + self.state.memory.slope(step) - deviation * beliefs.certainty
-        # A small batch borrows from the past the size that makes the objective of order one.
-        size = max(self.batch.size, min(max(self.state.count, 1.0), _ORDINARY_BATCH))
-        return value / size, gradient / size
+        return beliefs.objective(theta, *self.bound(trial, held))
 
-    def _beliefs(self, wrapped: MultiTaskGP) -> "_Beliefs":
-        """What is believed of hyperparameters beside the bound; an M step does not change it."""
-        centre, width = prior_of(wrapped)
-        return _Beliefs(centre, self._has_say(wrapped) / width, free_vector(self.state.model))
+    def _beliefs(self, wrapped: MultiTaskGP) -> Beliefs:
+        state = self.state
+        return Beliefs.of(
+            wrapped, state.model, state.memory, self.heard, new=self.batch.size, past=state.count
+        )
 
     @functools.cached_property
     def heard(self) -> Float[np.ndarray, " D"]:
         """The observations of each channel, past and new."""
-        heard = self.state.heard.copy()
-        for group in self.batch.groups:
-            heard[group.channel] += len(group.y)
-        return heard
-
-    def _has_say(self, wrapped: MultiTaskGP) -> Float[np.ndarray, " T"]:
-        """One for parameters whose priors count: not those of channels without data.
-
-        Those stay as they started.
-        """
-        heard = self.heard
-        parts = [np.ones(free_size(wrapped.kernels))]
-        for channel, said in zip(wrapped.channels, heard, strict=True):
-            parts.append(np.full(free_size(channel), float(said > 0)))
-        return np.concatenate(parts)
+        return heard_with(self.state.heard, self.batch)
 
     def bound(self, trial: Trial, held: RowSites) -> tuple[float, Float[np.ndarray, " T"]]:
         """The bound with the rows' sites held, and its gradient by the free vector.

@@ -85,12 +85,8 @@ class Kernel(Module, ABC):
         """Σ_j weights_ij ∂k(x1_i, x2_j)/∂x1_i, with x2 held even if it is the same array."""
         return by_inputs(self.matrix, x1, x2, weights)
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        """Independent states that add up to a function of time, or None if there are none.
-
-        Args:
-            unit: What time is counted in, in the units of the input.
-        """
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        """Independent states that add up to a function of time, or None if there are none."""
         return None
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:

@@ -61,7 +61,7 @@ class Constant(Kernel):
     ) -> Float[np.ndarray, "N P"]:
         return np.zeros(x1.shape)
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[StateSpace, ...] | None:
         return (ConstantState(float(self.value)),)
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
@@ -113,8 +113,8 @@ class Multiple(Kernel):
         unit = self._unit_matrix(x1, x2, matrix)
         return self.kernel.input_gradient(x1, x2, self.factor * weights, unit)
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        parts = self.kernel.state_space(unit)
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        parts = self.kernel.state_space()
         return None if parts is None else state_space.scaled(parts, float(self.factor))
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
@@ -162,8 +162,8 @@ class Sum(Kernel):
         parts = (k.input_gradient(x1, x2, weights) for k in self.kernels)
         return functools.reduce(operator.add, parts)
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        parts = [k.state_space(unit) for k in self.kernels]
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        parts = [k.state_space() for k in self.kernels]
         return None if None in parts else tuple(s for part in parts if part for s in part)
 
 
@@ -210,8 +210,8 @@ class Product(Kernel):
         gradients = (k.input_gradient(x1, x2, own, values) for k, own, values in parts)
         return functools.reduce(operator.add, gradients)
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        first, *rest = [k.state_space(unit) for k in self.kernels]
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        first, *rest = [k.state_space() for k in self.kernels]
         for other in rest:
             first = None if first is None or other is None else state_space.multiplied(first, other)
         return first
@@ -271,8 +271,8 @@ class OnColumns(Kernel):
         gradient[:, list(self.columns)] = own
         return gradient
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        return self.kernel.state_space(unit) if self.columns == (0,) else None
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        return self.kernel.state_space() if self.columns == (0,) else None
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         columns = [_checked(column, len(spread)) for column in self.columns]

@@ -104,8 +104,8 @@ class Periodic(ScaledKernel):
         by_angle = a.cosine * (weighted @ b.sine) - a.sine * (weighted @ b.cosine)
         return by_angle * (2.0 * np.pi / self.period)
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        period = number(self.period) / unit
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        period = number(self.period)
         return harmonics(number(self.lengthscale), number(self.variance), period)
 
     def _circle(self, x: Float[np.ndarray, "N P"]) -> _Circle:

@@ -103,8 +103,8 @@ class Linear(ScaledKernel):
     ) -> Float[np.ndarray, "N P"]:
         return weights @ x2 * (self.variance / np.square(self.lengthscale))
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        return (LineState(number(self.variance) * (unit / number(self.lengthscale)) ** 2),)
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        return (LineState(number(self.variance) * number(self.lengthscale) ** -2),)
 
     def _gradient(self, by_column: Float[np.ndarray, " P"]) -> Gradient:
         """From the sum of the unit kernel over all pairs, split by input column."""

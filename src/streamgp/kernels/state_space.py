@@ -1,8 +1,7 @@
 """Kernels of time as linear states that are driven by white noise.
 
 A function of time with a Markov kernel is h·s(t), where the state s has the function and perhaps
-some derivatives, and over a gap of time s(t + gap) = A·s(t) + noise of covariance Q. Time is
-counted in a unit of the caller's choice, so that the numbers of a state are of comparable size.
+some derivatives, and over a gap of time s(t + gap) = A·s(t) + noise of covariance Q.
 """
 
 import dataclasses

@@ -178,8 +178,8 @@ class Matern12(Stationary):
     slope_scale: ClassVar[float] = -0.5
     is_steep: ClassVar[bool] = True
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        return (MaternState(0, number(self.lengthscale) / unit, number(self.variance)),)
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        return (MaternState(0, number(self.lengthscale), number(self.variance)),)
 
     def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
         return distances(a, b)
@@ -209,8 +209,8 @@ class Matern32(Stationary):
 
     slope_scale: ClassVar[float] = -1.5
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        return (MaternState(1, number(self.lengthscale) / unit, number(self.variance)),)
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        return (MaternState(1, number(self.lengthscale), number(self.variance)),)
 
     def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
         return distances(a, b)
@@ -247,8 +247,8 @@ class Matern52(Stationary):
 
     slope_scale: ClassVar[float] = -5.0 / 6.0
 
-    def state_space(self, unit: float) -> tuple[StateSpace, ...] | None:
-        return (MaternState(2, number(self.lengthscale) / unit, number(self.variance)),)
+    def state_space(self) -> tuple[StateSpace, ...] | None:
+        return (MaternState(2, number(self.lengthscale), number(self.variance)),)
 
     def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
         return distances(a, b)

@@ -84,11 +84,14 @@ class Mixed:
         """The rows' latent parameters as linear maps of v."""
         blocks = [self._design(q, values) for q, values in enumerate(projection.values)]
         design = join_blocks([*blocks, self.basis], factorised=self.factorised)
-        slack = []
+        return Features(design, self.slack(projection.open), self.offset)
+
+    def slack(self, left: Float[np.ndarray, "Q N"]) -> tuple[Float[np.ndarray, "n J J"], ...]:
+        """The covariance of each row's latent parameters that comes from open variances."""
+        found = []
         for run, w in zip(self.batch.runs, self.weights, strict=True):
-            scaled = w * projection.open.T[run.rows, None, :]
-            slack.append(scaled @ np.swapaxes(w, 1, 2))
-        return Features(design, tuple(slack), self.offset)
+            found.append((w * left.T[run.rows, None, :]) @ np.swapaxes(w, 1, 2))
+        return tuple(found)
 
     def _design(self, q: int, values: Float[np.ndarray, "M N"]) -> Float[np.ndarray, "R M"]:
         """w_jq · values: the part of one latent function in the design."""

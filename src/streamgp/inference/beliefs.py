@@ -1,0 +1,75 @@
+"""Beliefs: what is believed of hyperparameters beside the bound, and the objective of M steps."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.inference.memory import Memory, Vector
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.parameters import free_size, free_vector, prior_of
+
+_ORDINARY_BATCH = 100
+
+
+class Beliefs(NamedTuple):
+    """Normal priors on the free vector, and a memory of past data around some anchor.
+
+    Attributes:
+        centre: Of the priors.
+        certainty: One over the spread of each; zero where a prior has no say.
+        anchor: Where the memory is expanded.
+        memory: How past data depend on hyperparameters.
+        size: A number of observations that makes the objective of order one.
+    """
+
+    centre: Vector
+    certainty: Vector
+    anchor: Vector
+    memory: Memory
+    size: float
+
+    @classmethod
+    def of(
+        cls,
+        wrapped: MultiTaskGP,
+        anchor: MultiTaskGP,
+        memory: Memory,
+        heard: Float[np.ndarray, " D"],
+        *,
+        new: int,
+        past: float,
+    ) -> "Beliefs":
+        """What an M step does not change.
+
+        Args:
+            wrapped: The model that it begins from.
+            anchor: The model around which the memory is expanded.
+            memory: Of past data.
+            heard: The observations of each channel, past and new.
+            new: How many of them are new.
+            past: How many are not.
+        """
+        centre, width = prior_of(wrapped)
+        # A small batch borrows from the past the size that makes the objective of order one.
+        size = max(new, min(max(past, 1.0), _ORDINARY_BATCH))
+        return cls(centre, _has_say(wrapped, heard) / width, free_vector(anchor), memory, size)
+
+    def objective(self, theta: Vector, value: float, gradient: Vector) -> tuple[float, Vector]:
+        """Bound, priors and memory per observation, and the gradient, from those of the bound."""
+        deviation = (theta - self.centre) * self.certainty
+        step = theta - self.anchor
+        value += self.memory.value(step) - 0.5 * float(deviation @ deviation)
+        gradient = gradient + self.memory.slope(step) - deviation * self.certainty
+        return value / self.size, gradient / self.size
+
+
+def _has_say(wrapped: MultiTaskGP, heard: Float[np.ndarray, " D"]) -> Float[np.ndarray, " T"]:
+    """One for parameters whose priors count: not those of channels without data.
+
+    Those stay as they started.
+    """
+    parts = [np.ones(free_size(wrapped.kernels))]
+    for channel, said in zip(wrapped.channels, heard, strict=True):
+        parts.append(np.full(free_size(channel), float(said > 0)))
+    return np.concatenate(parts)

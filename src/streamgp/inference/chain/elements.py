@@ -1,0 +1,285 @@
+"""Stretches of a chain of states, and how neighbours become one.
+
+Whatever lies between two states a and c of a chain (transitions, data) comes to
+
+    p(c | a, data) = N(c; A·a + b·g, C)   and   p(data | a) ∝ exp((η·g)ᵀa − ½aᵀJa),
+
+where g = (1, β) has the weights β of the mean functions, which all states share: b and η have one
+column for each number of g, so that everything is known for all β at once. Two neighbours make one
+element of the same form, in any grouping (Särkkä & García-Fernández, 2021). Covariances are never
+inverted: parts without noise (constants, oscillations) and stretches without data are allowed.
+"""
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+Matrices = Float[np.ndarray, "n d d"]
+Columns = Float[np.ndarray, "n d k"]
+Which = slice | np.ndarray
+
+T = TypeVar("T", bound=NamedTuple)
+
+
+class Moves(NamedTuple):
+    """How states move over each interval: N(c; A·a, Q)."""
+
+    transition: Matrices  # A
+    noise: Matrices  # Q
+
+
+class PairSites(NamedTuple):
+    """What data within each interval say of the states (a, c) at its ends and of β.
+
+    exp((r·g)ᵀx − ½xᵀΛx + ½gᵀΓg) with x = (a, c); r has one column for each number of g.
+    """
+
+    linear: Float[np.ndarray, "n 2d k"]  # r
+    precision: Float[np.ndarray, "n 2d 2d"]  # Λ
+    gram: Float[np.ndarray, "n k k"]  # Γ
+
+    def __add__(self, other: "PairSites") -> "PairSites":  # type: ignore[override]
+        return PairSites(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Elements(NamedTuple):
+    """Stretches of a chain; the first axis counts them."""
+
+    transition: Matrices  # A
+    shift: Columns  # b
+    spread: Matrices  # C
+    pull: Columns  # η
+    precision: Matrices  # J
+
+
+class Forward(NamedTuple):
+    """What all data before some states say of them: N(mean·g, spread)."""
+
+    mean: Columns
+    spread: Matrices
+
+
+class Backward(NamedTuple):
+    """What all data after some states say of them: exp((pull·g)ᵀs − ½sᵀ·precision·s)."""
+
+    pull: Columns
+    precision: Matrices
+
+
+class Gains(NamedTuple):
+    """What data say of g, exp(½gᵀΓg + ε), once the states are integrated out."""
+
+    gram: Float[np.ndarray, "k k"]
+    evidence: float
+
+    def __add__(self, other: "Gains") -> "Gains":  # type: ignore[override]
+        return Gains(self.gram + other.gram, self.evidence + other.evidence)
+
+    def __sub__(self, other: "Gains") -> "Gains":
+        return Gains(self.gram - other.gram, self.evidence - other.evidence)
+
+
+def taken(parts: T, which: Which) -> T:
+    """Some of the elements, messages, moves or sites."""
+    return type(parts)(*(part[which] for part in parts))  # type: ignore[call-overload]
+
+
+def joined(*pieces: T) -> T:
+    """Pieces one after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return type(pieces[0])(*map(np.concatenate, zip(*pieces, strict=True)))  # type: ignore[call-overload]
+
+
+def silent(size: int, columns: int) -> Backward:
+    """No data at all, after one state."""
+    return Backward(np.zeros((1, size, columns)), np.zeros((1, size, size)))
+
+
+# -- two become one --------------------------------------------------------------------------------
+
+
+def of_intervals(moves: Moves, sites: PairSites) -> Elements:
+    """One element per interval: its transition, and what its data say of its two ends."""
+    transition, noise = moves
+    size = transition.shape[-1]
+    r_a, r_c = sites.linear[:, :size], sites.linear[:, size:]
+    aa, ac = sites.precision[:, :size, :size], sites.precision[:, :size, size:]
+    ca, cc = sites.precision[:, size:, :size], sites.precision[:, size:, size:]
+    after, shift, spread = _solved(noise, cc, transition - noise @ ca, noise @ r_c)
+    moved = ca + cc @ transition  # what data at c ask of a, before noise is allowed for
+    turned, back = _t(moved) @ spread, _t(transition)
+    precision = aa + ac @ transition + back @ moved - turned @ moved
+    pull = r_a + back @ r_c - turned @ r_c
+    return Elements(after, shift, spread, pull, _symmetric(precision))
+
+
+def combined(left: Elements, right: Elements) -> Elements:
+    """Each element of `left` and the one after it as one."""
+    through, middle, spread = _solved(
+        left.spread, right.precision, left.transition, left.shift + left.spread @ right.pull
+    )
+    onward, back = right.transition, _t(through)
+    return Elements(
+        onward @ through,
+        onward @ middle + right.shift,
+        _symmetric(onward @ spread @ _t(onward)) + right.spread,
+        back @ (right.pull - right.precision @ left.shift) + left.pull,
+        _symmetric(_t(left.transition) @ right.precision @ through) + left.precision,
+    )
+
+
+def carried(message: Forward, elements: Elements) -> Forward:
+    """What is known at the far end of each element, from what is known at its near end."""
+    mean, spread = _solved(
+        message.spread, elements.precision, message.mean + message.spread @ elements.pull
+    )
+    onward = elements.transition
+    return Forward(
+        onward @ mean + elements.shift,
+        _symmetric(onward @ spread @ _t(onward)) + elements.spread,
+    )
+
+
+def returned(elements: Elements, message: Backward) -> Backward:
+    """What later data say at the near end of each element, from what they say at its far end."""
+    (through, _) = _solved(elements.spread, message.precision, elements.transition)
+    said = _symmetric(_t(elements.transition) @ message.precision @ through)
+    rest = message.pull - message.precision @ elements.shift
+    return Backward(_t(through) @ rest + elements.pull, said + elements.precision)
+
+
+def onward(elements: Elements, message: Backward) -> Matrices:
+    """T of each element: given all data, its far state is T·(near state) + what is independent."""
+    through, _ = _solved(elements.spread, message.precision, elements.transition)
+    return through
+
+
+# -- the evidence ----------------------------------------------------------------------------------
+
+
+def gained(before: Forward, moves: Moves, sites: PairSites, elements: Elements) -> Gains:
+    """What the data of consecutive intervals say of g, from what is known before each of them."""
+    size = before.mean.shape[1]
+    r_c, cc = sites.linear[:, size:], sites.precision[:, size:, size:]
+    gram = np.sum(sites.gram, axis=0) + _summed(r_c, elements.spread @ r_c)
+    evidence = -0.5 * float(np.sum(_log_det(moves.noise, cc)))
+    own = _meeting(before, Backward(elements.pull, elements.precision))
+    return Gains(_symmetric(gram), evidence) + own
+
+
+def met(before: Forward, after: Backward) -> Gains:
+    """What is said of g where what is known from both sides meets, in one state."""
+    return _meeting(before, after)
+
+
+def _meeting(before: Forward, after: Backward) -> Gains:
+    """∫ N(s; m·g, P) exp((η·g)ᵀs − ½sᵀJs) ds, over several states and summed."""
+    rest = after.pull - after.precision @ before.mean
+    (spread,) = _solved(before.spread, after.precision)
+    gram = _summed(after.pull + rest, before.mean) + _summed(rest, spread @ rest)
+    evidence = -0.5 * float(np.sum(_log_det(before.spread, after.precision)))
+    return Gains(_symmetric(gram), evidence)
+
+
+def _summed(left: Columns, right: Columns) -> Float[np.ndarray, "k k"]:
+    """Σ_n leftᵀ·right."""
+    columns = left.shape[-1]
+    return left.reshape(-1, columns).T @ right.reshape(-1, columns)
+
+
+# -- many at once ----------------------------------------------------------------------------------
+
+
+class Tree(NamedTuple):
+    """Elements in a row, pairs of them, pairs of pairs, … up to one for all."""
+
+    levels: list[Elements]
+
+    @classmethod
+    def of(cls, elements: Elements) -> "Tree":
+        """Where a level has an odd number of elements, the last goes up by itself."""
+        levels = [elements]
+        while (count := len(levels[-1].shift)) > 1:
+            below, even = levels[-1], count - count % 2
+            pairs = combined(taken(below, slice(0, even, 2)), taken(below, slice(1, even, 2)))
+            if count % 2:
+                pairs = joined(pairs, taken(below, slice(even, None)))
+            levels.append(pairs)
+        return cls(levels)
+
+    @property
+    def whole(self) -> Elements:
+        """All elements as one."""
+        return self.levels[-1]
+
+    def forward(self, first: Forward) -> Forward:
+        """What is known before each element, and last after all of them."""
+        messages = first
+        for below in self.levels[-2::-1]:
+            pairs = len(below.shift) // 2
+            # The message before a pair is that before its first; carry it on to its second.
+            near = taken(messages, slice(pairs))
+            inner = carried(near, taken(below, slice(0, 2 * pairs, 2)))
+            messages = _interleaved(messages, inner)
+        last = carried(taken(messages, slice(-1, None)), taken(self.levels[0], slice(-1, None)))
+        return joined(messages, last)
+
+    def backward(self, last: Backward) -> Backward:
+        """What is said after each element by all that follows, and first of all before them."""
+        messages = last
+        for below in self.levels[-2::-1]:
+            # The message after a pair is that after its second; bring it back to its first.
+            pairs = len(below.shift) // 2
+            far = taken(messages, slice(pairs))
+            inner = returned(taken(below, slice(1, 2 * pairs, 2)), far)
+            messages = _interleaved(inner, messages)
+        first = returned(taken(self.levels[0], slice(1)), taken(messages, slice(1)))
+        return joined(first, messages)
+
+
+def _interleaved(evens: T, odds: T) -> T:
+    """Messages in turn: the first of `evens`, the first of `odds`, the second of `evens`, …"""
+    lengths = len(evens[0]), len(odds[0])
+    pairs, count = min(lengths), sum(lengths)
+    parts = []
+    for even, odd in zip(evens, odds, strict=True):
+        part = np.empty((count, *even.shape[1:]))
+        part[0 : 2 * pairs : 2], part[1 : 2 * pairs : 2] = even[:pairs], odd[:pairs]
+        if count > 2 * pairs:  # a last one without a partner
+            part[-1] = even[-1] if len(even) > pairs else odd[-1]
+        parts.append(part)
+    return type(evens)(*parts)  # type: ignore[call-overload]
+
+
+# -- small linear algebra --------------------------------------------------------------------------
+
+
+def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.ndarray]:
+    """(I + CJ)⁻¹ times each side and, last, times C."""
+    every = (*sides, spread)
+    widths = np.cumsum([side.shape[-1] for side in every])[:-1]
+    found = np.linalg.solve(_identity_plus(spread @ precision), np.concatenate(every, axis=-1))
+    parts = np.split(found, widths, axis=-1)
+    parts[-1] = _symmetric(parts[-1])
+    return parts
+
+
+def _log_det(spread: Matrices, precision: Matrices) -> Float[np.ndarray, " n"]:
+    """log det(I + CJ)."""
+    return np.linalg.slogdet(_identity_plus(spread @ precision))[1]
+
+
+def _identity_plus(matrices: Matrices) -> Matrices:
+    diagonal = np.arange(matrices.shape[-1])
+    matrices[:, diagonal, diagonal] += 1.0
+    return matrices
+
+
+def _t(matrices: np.ndarray) -> np.ndarray:
+    return np.swapaxes(matrices, -1, -2)
+
+
+def _symmetric(matrices: np.ndarray) -> np.ndarray:
+    return 0.5 * (matrices + _t(matrices))

@@ -1,0 +1,195 @@
+"""The grid: the times of a chain, and how it comes to hold new rows.
+
+Times come where rows are: at the rows themselves where these are far apart, and else at a spacing
+that lets the states at both ends of an interval tell what lies between. A stretch without rows is
+one interval, however long. Only intervals without data are split; that loses nothing.
+"""
+
+from bisect import bisect_right
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.inference.chain.elements import Forward, Moves, joined, taken
+from streamgp.inference.chain.known import Known, Window
+from streamgp.inference.chain.law import Law
+from streamgp.inference.chain.segments import SIZE, Segment, cut, thinned
+from streamgp.inference.chain.segments import joined as joined_segments
+from streamgp.inference.chain.state import ChainState, Totals
+from streamgp.inference.chain.stretch import Stretch
+
+Times = Float[np.ndarray, " n"]
+
+_FINER = 0.5  # than the resolution of the kernels: new times, so that lengthscales may yet shrink
+_SPARE = 0.75  # of the resolution: two intervals that together are shorter become one
+_ALONE = 1.0  # the length of a first interval, where no kernel tells
+
+
+def wanted(state: ChainState, law: Law, x: Times) -> Times:
+    """The times that a chain lacks for rows at these inputs, in order."""
+    spacing = _FINER * law.resolution
+    if not np.isfinite(spacing):
+        spacing = _ALONE
+    rows = np.unique(x)
+    if not state.segments:
+        found = _onward(float(rows[0]), rows.tolist(), spacing)
+        first = float(rows[0])
+        return np.array([first, *(found or [first + spacing])])
+    first, last = state.segments[0].times[0], state.segments[-1].times[-1]
+    early = [-t for t in _onward(-first, (-rows[::-1]).tolist(), spacing)]
+    late = _onward(last, rows.tolist(), spacing)
+    inside = _inside(state, rows[(rows > first) & (rows < last)], spacing)
+    return np.array([*early[::-1], *inside, *late])
+
+
+def _onward(now: float, rows: list[float], spacing: float, end: float = np.inf) -> list[float]:
+    """Times after `now`, and before `end`, so that each row is at a time or between two."""
+    found: list[float] = []
+    while True:
+        number = bisect_right(rows, now)
+        if number == len(rows) or rows[number] >= end:
+            return found
+        now = max(rows[number], now + spacing)
+        if now >= end - 0.5 * spacing:
+            return found
+        found.append(now)
+
+
+def _inside(state: ChainState, rows: Times, spacing: float) -> list[float]:
+    """Times within intervals that have no data and are longer than need be."""
+    if not len(rows):
+        return []
+    window = state.known.window(float(rows[0]), float(rows[-1]))
+    segment = window.segment
+    place = segment.place(rows)
+    gaps, empty = np.diff(segment.times), segment.is_empty
+    found: list[float] = []
+    for k in np.unique(place):
+        if empty[k] and gaps[k] > 1.5 * spacing:
+            left, right = float(segment.times[k]), float(segment.times[k + 1])
+            found += _onward(left, rows[place == k].tolist(), spacing, right)
+    return found
+
+
+def with_times(state: ChainState, times: Times) -> ChainState:
+    """The state with further times, none of them inside an interval with data."""
+    if not len(times):
+        return state
+    if not state.segments:
+        return state.replace(segments=tuple(cut(_blank(state, times))))
+    known = state.known
+    window = known.window(float(times[0]), float(times[-1]))
+    segment, changed = _with_times(state, window.segment, times)
+    forward = _known_forward(known, window, segment, changed)
+    known = known.replaced(window, segment, forward)
+    return following(state, known)
+
+
+def following(state: ChainState, known: Known, **changes: object) -> ChainState:
+    """The state with other segments under the same hyperparameters, whose links are known."""
+    after = state.replace(segments=tuple(link.segment for link in known.links), **changes)
+    vars(after).update(plain=state.plain, mixing=state.mixing, known=known)
+    return after
+
+
+def _blank(state: ChainState, times: Times) -> Segment:
+    model, law = state.model, state.mixing.law
+    features = 2 * law.size + model.basis_size
+    return Segment.blank(times, len(model.outputs.channel), len(model.outputs.left), features)
+
+
+def _with_times(state: ChainState, segment: Segment, times: Times) -> tuple[Segment, int]:
+    """A segment with further times, and the number of the first state that is not as before."""
+    first, last = segment.times[0], segment.times[-1]
+    early, late = times[times < first], times[times > last]
+    inside = times[(times > first) & (times < last)]
+    changed = segment.count if not len(inside) else int(np.searchsorted(segment.times, inside[0]))
+    parts = [segment.split(inside) if len(inside) else segment]
+    if len(early):
+        changed = 0
+        parts.insert(0, _blank(state, np.append(early, first)))
+    if len(late):
+        parts.append(_blank(state, np.concatenate([[last], late])))
+    return joined_segments(parts), changed
+
+
+def _known_forward(known: Known, window: Window, segment: Segment, changed: int) -> Forward:
+    """What is known at the states of a segment that takes the place of a window's."""
+    law, mixing = known.law, known.mixing
+    kept = taken(window.forward, slice(changed + 1))
+    if segment.times[0] < window.segment.times[0]:  # there is nothing before it
+        kept = law.start(float(segment.times[0]), mixing.columns)
+    moves = law.moves(segment.times[changed:])
+    last = taken(kept, slice(-1, None))
+    if changed == window.segment.count and len(moves.noise) <= 4:
+        return joined(kept, *_moved(last, moves))
+    sites = mixing.sites(segment[changed:])
+    stretch = Stretch(moves, sites, last, window.after)
+    return joined(kept, taken(stretch.forward, slice(1, None)))
+
+
+def _moved(message: Forward, moves: Moves) -> list[Forward]:
+    """What is known after each of some intervals without data."""
+    found = []
+    for a, q in zip(*moves, strict=True):
+        message = Forward(a @ message.mean, a @ message.spread @ a.T + q)
+        found.append(message)
+    return found
+
+
+# -- fewer times -----------------------------------------------------------------------------------
+
+
+def thinner(state: ChainState, since: int) -> ChainState:
+    """The state with fewer times in its closed segments from a number on, where that costs nothing.
+
+    Two neighbouring intervals become one where together they are well within the resolution of the
+    kernels. What is then left open joins the slack.
+    """
+    law, segments, totals = state.mixing.law, list(state.segments), state.totals
+    limit = _SPARE * law.resolution
+    if not np.isfinite(limit):
+        return state
+    found: list[Segment] = []
+    for segment in segments[since:-1]:
+        thin, totals = _thinned(segment, law, limit, totals)
+        found.append(thin)
+    if all(a is b for a, b in zip(found, segments[since:-1], strict=True)):
+        return state
+    packed = _packed([*found, segments[-1]])
+    return state.replace(segments=(*segments[:since], *packed), totals=totals)
+
+
+def _thinned(
+    segment: Segment, law: Law, limit: float, totals: Totals
+) -> tuple[Segment, Totals]:
+    gaps = np.diff(segment.times)
+    first = np.array(_pairs_within(gaps, limit), int)
+    if len(first) < segment.count // 4:
+        return segment, totals
+    bridge = law.bridge(gaps[first], gaps[first + 1])
+    thin, of_b = thinned(segment, first, bridge)
+    owns = (law.owner == np.arange(law.latents)[:, None]) * 1.0
+    left = np.einsum("mcij,mji,qi,qj->cq", of_b, bridge.spread, owns, owns, optimize=True)
+    return thin, totals.with_slack(left)
+
+
+def _pairs_within(gaps: Times, limit: float) -> list[int]:
+    """The first of each two neighbouring intervals that become one."""
+    found, k = [], 0
+    while k + 1 < len(gaps):
+        if gaps[k] + gaps[k + 1] <= limit:
+            found.append(k)
+            k += 1
+        k += 1
+    return found
+
+
+def _packed(segments: list[Segment]) -> list[Segment]:
+    """Segments with short ones joined to the next."""
+    found: list[Segment] = []
+    for segment in segments:
+        if found and found[-1].count + segment.count <= SIZE:
+            segment = joined_segments([found.pop(), segment])
+        found.append(segment)
+    return found

@@ -1,0 +1,246 @@
+"""Known: what data say of the states of a chain, kept so that new data cost no more than needed.
+
+A chain is a row of links, each of them a segment with what is known at its states from data before
+them. New data at the end change the last link only. What is said of a link by data after it is
+computed when somebody asks, and again only as far back as it has changed.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.inference.chain.elements import (
+    Backward,
+    Elements,
+    Forward,
+    Gains,
+    T,
+    joined,
+    returned,
+    silent,
+    taken,
+)
+from streamgp.inference.chain.law import Law
+from streamgp.inference.chain.mixing import Mixing
+from streamgp.inference.chain.segments import SIZE, Segment, cut
+from streamgp.inference.chain.segments import joined as joined_segments
+from streamgp.inference.chain.stretch import Pairs, Stretch, Weights, paired
+
+_SAME = 1e-13  # messages that differ by no more, in units of the prior, are one
+_TOGETHER = 8192  # intervals that a pass over the whole chain takes together
+
+
+class Link:
+    """A segment, and what is known at each of its states from data before them."""
+
+    def __init__(self, segment: Segment, forward: Forward, whole: Elements | None = None):
+        self.segment, self.forward, self._whole = segment, forward, whole
+        self._smoothed: tuple[Backward, Backward] | None = None  # for which end, at all states
+
+    def whole(self, mixing: Mixing) -> Elements:
+        """All of it as one element."""
+        if self._whole is None:
+            self._whole = self.stretch(mixing).tree.whole
+        return self._whole
+
+    def smoothed(self, mixing: Mixing, after: Backward) -> Backward:
+        """What later data say at each state, from what they say at the last."""
+        if self._smoothed is None or self._smoothed[0] is not after:
+            stretch = dataclasses.replace(self.stretch(mixing), after=after)
+            self._smoothed = (after, stretch.backward)
+        return self._smoothed[1]
+
+    def stretch(self, mixing: Mixing) -> Stretch:
+        """Its intervals, with nothing after them."""
+        return Stretch(
+            mixing.law.moves(self.segment.times),
+            mixing.sites(self.segment),
+            taken(self.forward, slice(1)),
+            silent(mixing.law.size, mixing.columns),
+        )
+
+    @property
+    def last(self) -> Forward:
+        """What is known at its last state."""
+        return taken(self.forward, slice(-1, None))
+
+
+class Window(NamedTuple):
+    """Some links in a row as one, and what data after them say of the last state."""
+
+    first: int  # the number of its first link
+    stop: int
+    segment: Segment
+    forward: Forward
+    after: Backward
+
+
+class _After(NamedTuple):
+    """What data after a link say of its last state, and the message that this follows from."""
+
+    message: Backward
+    source: Backward | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Known:
+    """A chain under some hyperparameters.
+
+    Attributes:
+        mixing: The hyperparameters.
+        links: The chain, in the order of time.
+        gains: What all data say of g = (1, β).
+        afters: What data after each link say, as far as that was asked for, perhaps before the
+            last data came.
+    """
+
+    mixing: Mixing
+    links: tuple[Link, ...]
+    gains: Gains
+    afters: list[_After | None]
+
+    @classmethod
+    def of(cls, mixing: Mixing, segments: Sequence[Segment]) -> "Known":
+        """From the segments alone: a pass over the whole chain."""
+        law = mixing.law
+        links: list[Link] = []
+        columns = mixing.columns
+        gains = Gains(np.zeros((columns, columns)), 0.0)
+        before = law.start(segments[0].times[0], columns) if segments else None
+        for group in _groups(segments):
+            assert before is not None
+            whole = joined_segments(group)
+            stretch = Stretch(
+                law.moves(whole.times), mixing.sites(whole), before, silent(law.size, columns)
+            )
+            begin = 0
+            for segment in group:
+                inside = slice(begin, begin + segment.count + 1)
+                links.append(Link(segment, taken(stretch.forward, inside)))
+                begin += segment.count
+            gains, before = gains + stretch.gains, links[-1].last
+        return cls(mixing, tuple(links), gains, [None] * len(links))
+
+    @property
+    def law(self) -> Law:
+        """How states move."""
+        return self.mixing.law
+
+    @functools.cached_property
+    def weights(self) -> Weights:
+        """q(β), and the evidence of all data."""
+        return Weights.of(self.gains)
+
+    @functools.cached_property
+    def ends(self) -> Float[np.ndarray, " L"]:
+        """Where each link ends."""
+        return np.array([link.segment.times[-1] for link in self.links])
+
+    def holding(self, x: Float[np.ndarray, " N"]) -> np.ndarray:
+        """The number of the link that each x lies in; of those beyond the ends, the nearest."""
+        return np.minimum(np.searchsorted(self.ends, x, side="left"), len(self.links) - 1)
+
+    # -- data after ------------------------------------------------------------------------------
+
+    def after(self, number: int) -> Backward:
+        """What data after a link say of its last state."""
+        message: Backward | None = None
+        for index in range(len(self.links) - 1, number - 1, -1):
+            message = self._after(index, message)
+        assert message is not None
+        return message
+
+    def _after(self, index: int, source: Backward | None) -> Backward:
+        """The message after a link, from that after the next one."""
+        old = self.afters[index]
+        if old is not None and old.source is source:
+            return old.message
+        if source is None:
+            new = silent(self.law.size, self.mixing.columns)
+        else:
+            new = returned(self.links[index + 1].whole(self.mixing), source)
+        if old is not None and _is_same(old.message, new):
+            new = old.message  # the ones before it need not be computed again
+        self.afters[index] = _After(new, source)
+        return new
+
+    def first(self) -> Backward:
+        """What all data say of the first state."""
+        return returned(self.links[0].whole(self.mixing), self.after(0))
+
+    # -- some of it ------------------------------------------------------------------------------
+
+    def window(self, low: float, high: float) -> Window:
+        """The links that hold the stretch of time between two times."""
+        first, last = map(int, self.holding(np.array([low, high])))
+        links = self.links[first : last + 1]
+        forward = joined(
+            links[0].forward, *(taken(link.forward, slice(1, None)) for link in links[1:])
+        )
+        segment = joined_segments([link.segment for link in links])
+        return Window(first, last + 1, segment, forward, self.after(last))
+
+    def pairs(self, number: int, which: np.ndarray) -> Pairs:
+        """Both ends of some intervals of a link, given all data."""
+        link, law = self.links[number], self.law
+        after = link.smoothed(self.mixing, self.after(number))
+        times, own = link.segment.times, link.segment
+        moves = law.moves_over(times[which + 1] - times[which])
+        some = Segment(own.times, own.linear[which], own.precision[which])
+        return paired(
+            taken(link.forward, which), moves, self.mixing.sites(some), taken(after, which + 1)
+        )
+
+    def replaced(
+        self, window: Window, segment: Segment, forward: Forward, change: Gains
+    ) -> "Known":
+        """The chain with other intervals in the place of a window's.
+
+        Args:
+            window: What is replaced.
+            segment: What comes instead.
+            forward: What is known at its states from data before them.
+            change: How the gains of the window changed; None if its data did not.
+        """
+        links: list[Link] = []
+        begin = 0
+        for part in cut(segment):
+            links.append(Link(part, taken(forward, slice(begin, begin + part.count + 1))))
+            begin += part.count
+        before, after = self.links[: window.first], self.links[window.stop :]
+        after = self._onward(links[-1].last, after)
+        every = (*before, *links, *after)
+        stale = self.afters[: window.first]
+        kept = self.afters[window.stop - 1 :]  # the message after the window is as it was
+        afters = [*stale, *[None] * (len(links) - 1), *kept]
+        gains = self.gains if change is None else self.gains + change
+        return Known(self.mixing, every, gains, afters)
+
+    def _onward(self, message: Forward, links: tuple[Link, ...]) -> tuple[Link, ...]:
+        """The links after a change, with what is known before them brought up to date."""
+        found: list[Link] = []
+        for number, link in enumerate(links):
+            if _is_same(taken(link.forward, slice(1)), message):
+                return (*found, *links[number:])
+            stretch = dataclasses.replace(link.stretch(self.mixing), before=message)
+            found.append(Link(link.segment, stretch.forward, link.whole(self.mixing)))
+            message = found[-1].last
+        return tuple(found)
+
+
+def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
+    """Segments in groups that are passed over together."""
+    size = max(_TOGETHER // SIZE, 1)
+    return [list(segments[i : i + size]) for i in range(0, len(segments), size)]
+
+
+def _is_same(one: T, other: T) -> bool:
+    """Whether two messages agree, up to rounding."""
+    return all(
+        bool(np.all(np.abs(a - b) <= _SAME * (1.0 + np.abs(a))))
+        for a, b in zip(one, other, strict=True)
+    )

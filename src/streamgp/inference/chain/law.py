@@ -1,0 +1,210 @@
+"""The law of a chain: how the states of all latent functions move under some hyperparameters.
+
+What data said is kept in the natural units of states (a function and its derivatives). The algebra
+sees every number of a state in units of its own prior standard deviation, so that neither the unit
+of time nor a lengthscale spoils its precision.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import block_diag
+
+from streamgp.inference.chain.elements import Forward, Moves
+from streamgp.kernels.state_space import StateSpace
+from streamgp.model.multitask import MultiTaskGP
+
+Times = Float[np.ndarray, " n"]
+Matrices = Float[np.ndarray, "n d d"]
+
+_EPS = float(np.finfo(float).eps)
+_FEW = 8  # times for which looking for equal gaps does not pay
+
+
+class Between(NamedTuple):
+    """What the states (a, c) at the ends of an interval say of the latent functions inside it.
+
+    Attributes:
+        design: E[u_q(x) | a, c] is the sum of design·(a, c) over the entries that q owns, states
+            in natural units.
+        open: The variance of each latent function that they leave.
+    """
+
+    design: Float[np.ndarray, "N 2d"]
+    open: Float[np.ndarray, "Q N"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Law:
+    """States of Q latent functions, one after the other.
+
+    Attributes:
+        parts: The independent states.
+        latent: The latent function that each part belongs to.
+        latents: Q.
+        origin: Where time begins.
+    """
+
+    parts: tuple[StateSpace, ...]
+    latent: tuple[int, ...]
+    latents: int
+    origin: float
+
+    @classmethod
+    def of(cls, model: MultiTaskGP) -> "Law":
+        """The law of a plain model whose kernels all are Markov."""
+        parts: list[StateSpace] = []
+        latent: list[int] = []
+        for q, kernel in enumerate(model.latent_kernels):
+            own = kernel.state_space()
+            assert own is not None
+            parts.extend(own)
+            latent.extend([q] * len(own))
+        return cls(tuple(parts), tuple(latent), sum(model.draws), float(np.ravel(model.origin)[0]))
+
+    @functools.cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many numbers each part has."""
+        return tuple(len(part.readout) for part in self.parts)
+
+    @functools.cached_property
+    def size(self) -> int:
+        """d, how many numbers all states have together."""
+        return sum(self.sizes)
+
+    @functools.cached_property
+    def owner(self) -> Int[np.ndarray, " d"]:
+        """The latent function that each number belongs to."""
+        return np.repeat(self.latent, self.sizes)
+
+    @functools.cached_property
+    def scale(self) -> Float[np.ndarray, " d"]:
+        """The prior standard deviation of each number, about the origin of time."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance(self.origin)), 1e-300))
+
+    @functools.cached_property
+    def variance(self) -> Float[np.ndarray, " Q"]:
+        """The prior variance of each latent function, about the origin of time."""
+        found = np.zeros(self.latents)
+        for part, q in zip(self.parts, self.latent, strict=True):
+            found[q] += part.readout @ part.covariance(0.0) @ part.readout
+        return found
+
+    @property
+    def resolution(self) -> float:
+        """The longest interval whose ends tell nearly all of it."""
+        return min(part.resolution for part in self.parts)
+
+    def start(self, time: float, columns: int) -> Forward:
+        """What is known of the states at a time before any data, scaled."""
+        scale = 1.0 / self.scale
+        covariance = self.covariance(time) * np.outer(scale, scale)
+        return Forward(np.zeros((1, self.size, columns)), covariance[None])
+
+    def moves(self, times: Times) -> Moves:
+        """A and Q from each time to the next, scaled. Most gaps of a chain are equal."""
+        if len(times) <= _FEW:
+            return self.moves_over(np.diff(times))
+        gaps, which = distinct_gaps(times)
+        moves = self.moves_over(gaps)
+        return Moves(moves.transition[which], moves.noise[which])
+
+    def moves_over(self, gaps: Times) -> Moves:
+        """A and Q over gaps, scaled."""
+        return self._scaled(*self.transitions(gaps))
+
+    def transitions(self, gaps: Times) -> tuple[Matrices, Matrices]:
+        """A and Q over gaps, in natural units."""
+        if len(self.parts) == 1:
+            return self.parts[0].transition(gaps)
+        a, q = np.zeros((2, len(gaps), self.size, self.size))
+        for part, own in self._slices():
+            a[:, own, own], q[:, own, own] = part.transition(gaps)
+        return a, q
+
+    def between(self, left: Times, x: Times, right: Times) -> Between:
+        """Each x between two states, one before it and one after it."""
+        design, left_open = np.zeros((len(x), 2 * self.size)), np.zeros((self.latents, len(x)))
+        for (part, own), q in zip(self._slices(), self.latent, strict=True):
+            far = slice(own.start + self.size, own.stop + self.size)
+            bridge = bridged(part, x - left, right - x)
+            h = part.readout
+            design[:, own], design[:, far] = h @ bridge.near, h @ bridge.far
+            left_open[q] += h @ bridge.spread @ h
+        return Between(design, np.maximum(left_open, 0.0))
+
+    def readout(self) -> Float[np.ndarray, "Q d"]:
+        """u_q = readout_q·s, states in natural units."""
+        found = np.zeros((self.latents, self.size))
+        for (part, own), q in zip(self._slices(), self.latent, strict=True):
+            found[q, own] = part.readout
+        return found
+
+    def bridge(self, since: Times, until: Times) -> "Bridge":
+        """All states between two others, in natural units."""
+        n, size = len(since), self.size
+        near, far, spread = np.zeros((3, n, size, size))
+        for part, own in self._slices():
+            near[:, own, own], far[:, own, own], spread[:, own, own] = bridged(part, since, until)
+        return Bridge(near, far, spread)
+
+    def _slices(self) -> Iterator[tuple[StateSpace, slice]]:
+        begin = 0
+        for part, size in zip(self.parts, self.sizes, strict=True):
+            yield part, slice(begin, begin + size)
+            begin += size
+
+    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
+        """Of all states at a time, before any data, in natural units."""
+        return block_diag(*(part.covariance(time - self.origin) for part in self.parts))
+
+    def _scaled(self, a: Matrices, q: Matrices) -> Moves:
+        scale = self.scale
+        return Moves(a * (scale / scale[:, None]), q / np.outer(scale, scale))
+
+
+def distinct_gaps(times: Times) -> tuple[Times, Int[np.ndarray, " n"]]:
+    """The gaps between times, those that differ by rounding only once, and which each one is."""
+    gaps = np.diff(times)
+    order = np.argsort(gaps)
+    ordered = gaps[order]
+    rounding = 8 * _EPS * float(np.max(np.abs(times[[0, -1]])))
+    is_new = np.concatenate([[True], np.diff(ordered) > rounding])
+    which = np.empty(len(gaps), int)
+    which[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], which
+
+
+class Bridge(NamedTuple):
+    """A state between two others: near·a + far·c + N(0, spread)."""
+
+    near: Matrices
+    far: Matrices
+    spread: Matrices
+
+
+def bridged(part: StateSpace, since: Times, until: Times) -> Bridge:
+    """One state between two others, in natural units.
+
+    With s = A₁a + noise Q₁ and c = A₂s + noise Q₂, the gain of c is G = Q₁A₂ᵀ(A₂Q₁A₂ᵀ + Q₂)⁻¹.
+    """
+    a1, q1 = part.transition(since)
+    if not np.isfinite(part.resolution):  # without noise the first state tells all
+        return Bridge(a1, np.zeros_like(a1), np.zeros_like(a1))
+    a2, q2 = part.transition(until)
+    crossed = a2 @ q1  # its transpose is Q₁A₂ᵀ
+    total = crossed @ np.swapaxes(a2, 1, 2) + q2
+    # Entries differ by powers of the gap; scaled to a unit diagonal the matrix is well-conditioned.
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(total, axis1=1, axis2=2), 1e-300))
+    unit = total * scale[:, :, None] * scale[:, None, :]
+    far = scale[:, :, None] * np.linalg.solve(unit, scale[:, :, None] * crossed)
+    far = np.swapaxes(far, 1, 2)
+    spread = q1 - far @ crossed
+    near = a1 - far @ a2 @ a1
+    at_end = until <= 0.0  # the second state itself, without rounding
+    near[at_end], far[at_end], spread[at_end] = 0.0, np.eye(len(part.readout)), 0.0
+    return Bridge(near, far, 0.5 * (spread + np.swapaxes(spread, 1, 2)))

@@ -1,0 +1,185 @@
+"""ChainState: what is kept of the past when it is kept as a chain of states over time."""
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Batch
+from streamgp.inference.chain.known import Known
+from streamgp.inference.chain.law import Between, Law
+from streamgp.inference.chain.mixing import Mixing
+from streamgp.inference.chain.segments import Segment
+from streamgp.inference.memory import Memory
+from streamgp.inference.past import counted
+from streamgp.inference.reading import Reading
+from streamgp.inference.sites import RowSites
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.parameters import free_vector, unwrap
+from streamgp.registry import storable
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Totals:
+    """What past data say beside their sites, of each pair of latent parameters or each channel.
+
+    Attributes:
+        slack: Σ P·open variance of each latent function, one row per pair.
+        mass: Σ P of each pair.
+        count: The number of rows of each channel; of weighted rows, the sum of their weights.
+        energy: Σ P⁻¹b² of each channel whose noise scales its sites, zero of the others.
+    """
+
+    slack: Float[np.ndarray, "C Q"]
+    mass: Float[np.ndarray, " C"]
+    count: Float[np.ndarray, " D"]
+    energy: Float[np.ndarray, " D"]
+
+    @classmethod
+    def blank(cls, model: MultiTaskGP) -> "Totals":
+        """No data."""
+        pairs, channels = len(model.outputs.left), len(model.channels)
+        latents = sum(model.draws)
+        return cls(
+            np.zeros((pairs, latents)), np.zeros(pairs), np.zeros(channels), np.zeros(channels)
+        )
+
+    def arrays(self) -> list[np.ndarray]:
+        """All numbers."""
+        return [self.slack, self.mass, self.count, self.energy]
+
+    def scaled(self, part: float) -> "Totals":
+        """What was said, with that part of its say."""
+        return Totals(*(part * array for array in self.arrays()))
+
+    def with_slack(self, more: Float[np.ndarray, "C Q"]) -> "Totals":
+        """With more left open."""
+        return dataclasses.replace(self, slack=self.slack + more)
+
+    def with_channel(self, latents: int) -> "Totals":
+        """With a further channel, of which nothing is known."""
+        pairs = latents * (latents + 1) // 2
+        return Totals(
+            np.pad(self.slack, ((0, pairs), (0, 0))),
+            np.pad(self.mass, (0, pairs)),
+            np.pad(self.count, (0, 1)),
+            np.pad(self.energy, (0, 1)),
+        )
+
+    def with_rows(
+        self, model: MultiTaskGP, batch: Batch, rows: RowSites, between: Between
+    ) -> "Totals":
+        """With what rows said."""
+        slack, mass, count, energy = (array.copy() for array in self.arrays())
+        outputs = model.outputs
+        for group in batch.groups:
+            strength = model.channels[group.channel].likelihood.strength
+            p = rows.precision[group.run][group.within] / strength
+            pairs, first = outputs.pairs_of(group.channel), outputs.first[group.channel]
+            weight = p[:, outputs.left[pairs] - first, outputs.right[pairs] - first]
+            slack[pairs] += (between.open[:, group.rows] @ weight).T
+            mass[pairs] += weight.sum(axis=0)
+            own_count, own_energy, _ = counted(model, group)
+            count[group.channel] += own_count
+            energy[group.channel] += own_energy
+        return Totals(slack, mass, count, energy)
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class ChainState:
+    """All that is kept of the past. No data, and nothing that can be derived.
+
+    Attributes:
+        model: The hyperparameters, still wrapped: constrained, with priors.
+        segments: What data said of the states at the times of the chain, in the order of time.
+        totals: What they said beside that.
+        memory: How past data depend on parameters of likelihoods in ways that sums cannot tell.
+        heard: The observations of each channel that it stands for, faded ones in part.
+    """
+
+    model: MultiTaskGP
+    segments: tuple[Segment, ...]
+    totals: Totals
+    memory: Memory
+    heard: Float[np.ndarray, " D"]
+
+    # What follows from the fields is computed once, when it is first asked for.
+
+    @functools.cached_property
+    def plain(self) -> MultiTaskGP:
+        """The model with plain numbers for its parameters."""
+        return unwrap(self.model)
+
+    @functools.cached_property
+    def mixing(self) -> Mixing:
+        """The law of the states, and the weights and noises under which the past is read."""
+        return Mixing(Reading.of(self.plain), Law.of(self.plain))
+
+    @functools.cached_property
+    def known(self) -> Known:
+        """What data say of the states."""
+        return Known.of(self.mixing, self.segments)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of inducing times, of each latent function."""
+        count = sum(segment.count for segment in self.segments)
+        return (count + bool(self.segments),) * sum(self.model.draws)
+
+    @property
+    def times(self) -> Float[np.ndarray, " M"]:
+        """The inducing times."""
+        parts = [segment.times[:-1] for segment in self.segments]
+        last = [segment.times[-1:] for segment in self.segments[-1:]]
+        return np.concatenate([np.zeros(0), *parts, *last])
+
+    @property
+    def points(self) -> tuple[Float[np.ndarray, "M 1"], ...]:
+        """The inducing times as points of each latent function."""
+        return (self.times[:, None],) * sum(self.model.draws)
+
+    @property
+    def open_variance(self) -> Float[np.ndarray, " Q"]:
+        """The part of each latent function's variance at past rows that its times leave open."""
+        reading, totals = self.mixing.reading, self.totals
+        weights = reading.open(dataclasses.replace(totals, slack=np.ones_like(totals.slack)))
+        left = np.sum(weights * totals.slack, axis=0)
+        whole = np.sum(weights * totals.mass[:, None], axis=0) * self.mixing.law.variance
+        return left / np.maximum(whole, 1e-300)
+
+    @property
+    def mean_weights(self) -> Float[np.ndarray, "O B"]:
+        """E_q[β]: the expected weights of each latent parameter's mean functions."""
+        spreads = self.mixing.reading.spreads
+        return spreads * self.known.weights.mean.reshape(spreads.shape)
+
+    @property
+    def count(self) -> float:
+        """The observations that the state stands for, faded ones in part."""
+        return float(np.sum(self.heard))
+
+    def replace(self, **changes: Any) -> "ChainState":
+        """A copy with some fields changed, by name."""
+        return dataclasses.replace(self, **changes)
+
+    def is_finite(self, *, since: int = 0) -> bool:
+        """Whether there is no NaN and no infinity in it, segments before a number apart."""
+        arrays = [
+            self.memory.gradient,
+            self.memory.precision,
+            self.heard,
+            free_vector(self.model),
+            *self.totals.arrays(),
+        ]
+        for segment in self.segments[since:]:
+            arrays += [segment.times, segment.linear, segment.precision]
+        return math.isfinite(sum(float(array.sum()) for array in arrays))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles hold the fields only."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -1,0 +1,131 @@
+"""A stretch of a chain between what is known before it and what is known after it."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from streamgp.inference.chain.elements import (
+    Backward,
+    Elements,
+    Forward,
+    Gains,
+    Moves,
+    PairSites,
+    Tree,
+    gained,
+    met,
+    of_intervals,
+    taken,
+)
+from streamgp.numerics.linalg import cholesky_of_identity_plus, inverse_of, solve_lower
+
+
+class Weights(NamedTuple):
+    """q(β), of the whitened weights of all mean functions, and the evidence of all data."""
+
+    mean: Float[np.ndarray, " K"]
+    covariance: Float[np.ndarray, "K K"]
+    log_evidence: float
+
+    @classmethod
+    def of(cls, gains: Gains) -> "Weights":
+        """From Γ and ε: I − Γ_ββ is the precision of β."""
+        gram = gains.gram
+        chol = cholesky_of_identity_plus(-gram[1:, 1:])
+        half = solve_lower(chol, gram[1:, 0])
+        log_evidence = gains.evidence + 0.5 * float(gram[0, 0]) + 0.5 * float(half @ half)
+        log_evidence -= float(np.sum(np.log(chol.diagonal())))
+        return cls(solve_lower(chol, half, transpose=True), inverse_of(chol), log_evidence)
+
+    @property
+    def first(self) -> Float[np.ndarray, " k"]:
+        """E[g] of g = (1, β)."""
+        return np.concatenate([[1.0], self.mean])
+
+    @property
+    def second(self) -> Float[np.ndarray, "k k"]:
+        """E[ggᵀ]."""
+        found = np.outer(self.first, self.first)
+        found[1:, 1:] += self.covariance
+        return found
+
+
+class Pairs(NamedTuple):
+    """The states (a, c) at both ends of intervals, given g = (1, β): N(mean·g, covariance)."""
+
+    mean: Float[np.ndarray, "n 2d k"]
+    covariance: Float[np.ndarray, "n 2d 2d"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stretch:
+    """Intervals, what their data say, and what is known from outside.
+
+    Attributes:
+        moves: How states move over each interval.
+        sites: What the data inside each interval say.
+        before: What is known at the first state.
+        after: What later data say of the last state.
+    """
+
+    moves: Moves
+    sites: PairSites
+    before: Forward
+    after: Backward
+
+    @functools.cached_property
+    def elements(self) -> Elements:
+        """Its intervals with their data."""
+        return of_intervals(self.moves, self.sites)
+
+    @functools.cached_property
+    def tree(self) -> Tree:
+        """Its intervals, pairs of them, and so on."""
+        return Tree.of(self.elements)
+
+    @functools.cached_property
+    def forward(self) -> Forward:
+        """What is known at each state from data before it."""
+        return self.tree.forward(self.before)
+
+    @functools.cached_property
+    def backward(self) -> Backward:
+        """What is said of each state by data after it."""
+        return self.tree.backward(self.after)
+
+    @functools.cached_property
+    def gains(self) -> Gains:
+        """What its own data say of g, and what is added by meeting the data after it."""
+        before = taken(self.forward, slice(-1))
+        own = gained(before, self.moves, self.sites, self.elements)
+        return own + met(taken(self.forward, slice(-1, None)), self.after)
+
+    def pairs(self, which: Int[np.ndarray, " m"] | slice = slice(None)) -> Pairs:
+        """The states at both ends of some intervals, given all data."""
+        before = taken(taken(self.forward, slice(-1)), which)
+        after = taken(taken(self.backward, slice(1, None)), which)
+        return paired(before, taken(self.moves, which), taken(self.sites, which), after)
+
+
+def paired(before: Forward, moves: Moves, sites: PairSites, after: Backward) -> Pairs:
+    """Both ends of intervals, from what is known before and after each of them."""
+    (a, q), size = moves, moves.transition.shape[-1]
+    onward = a @ before.spread
+    prior = np.empty((len(a), 2 * size, 2 * size))
+    prior[:, :size, :size] = before.spread
+    prior[:, size:, :size], prior[:, :size, size:] = onward, np.swapaxes(onward, 1, 2)
+    prior[:, size:, size:] = onward @ np.swapaxes(a, 1, 2) + q
+    precision, linear = sites.precision.copy(), sites.linear.copy()
+    precision[:, size:, size:] += after.precision
+    linear[:, size:] += after.pull
+    mean = np.concatenate([before.mean, a @ before.mean], axis=1) + prior @ linear
+    matrix = prior @ precision
+    diagonal = np.arange(2 * size)
+    matrix[:, diagonal, diagonal] += 1.0
+    found = np.linalg.solve(matrix, np.concatenate([mean, prior], axis=2))
+    columns = mean.shape[2]
+    covariance = found[:, :, columns:]
+    return Pairs(found[:, :, :columns], 0.5 * (covariance + np.swapaxes(covariance, 1, 2)))
