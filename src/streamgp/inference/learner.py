@@ -24,6 +24,7 @@ from streamgp.inference.refinement import refine_points
 from streamgp.inference.sequential import filter_rows
 from streamgp.inference.state import Info, State
 from streamgp.inference.vem import VEM, Episode, Options
+from streamgp.inference.weight_uncertainty import spread_of_weights
 from streamgp.model.mixing import Mixed, open_covariance
 from streamgp.model.mixing import Projection as MixedProjection
 from streamgp.model.multitask import MultiTaskGP, of_groups
@@ -201,7 +202,7 @@ class Learner:
         latents = state.plain.channels[channel].likelihood.latents
         if not len(x):
             return np.zeros((0, latents)), np.zeros((0, latents, latents))
-        batch, projection = _unobserved(state.plain, x, channel), state.prior.project(x)
+        batch, projection = unobserved(state.plain, x, channel), state.prior.project(x)
         mixed = Mixed.of(state.plain, batch, factorised=self.factorised)
         at_rows = marginals(batch, state.posterior, mixed.features(projection))
         mean, covariance = at_rows.mean.reshape(len(x), latents), at_rows.covariance[0]
@@ -224,7 +225,7 @@ class Learner:
         projection = prior.project(x)
         means, halves = [], []
         for channel in channels:
-            batch = _unobserved(model, x, channel)
+            batch = unobserved(model, x, channel)
             mixed = Mixed.of(model, batch, factorised=self.factorised)
             features = mixed.features(projection)
             parts = zip(posterior.chols, features.design, strict=True)
@@ -243,13 +244,8 @@ class Learner:
     ) -> Float[np.ndarray, "R R"]:
         """What is open about the weights, between all inputs of each channel."""
         latents = latent_means(state.posterior, projection)
-        blocks = []
-        for channel in channels:
-            own = state.open_weights[channel]
-            size = len(latents) * len(own)
-            left = np.einsum("nq,jqkr,mr->njmk", latents, own, latents, optimize=True)
-            blocks.append(left.reshape(size, size))
-        return block_diag(*blocks)
+        open_weights = [state.open_weights[channel] for channel in channels]
+        return block_diag(*(spread_of_weights(latents, own) for own in open_weights))
 
     def log_predictive(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
         """log p(y) of each row, nothing learned."""
@@ -275,7 +271,7 @@ def scores(model: MultiTaskGP, batch: Batch, at_rows: Marginals) -> Float[np.nda
     return found
 
 
-def _unobserved(model: MultiTaskGP, x: Float[np.ndarray, "N P"], channel: int) -> Batch:
+def unobserved(model: MultiTaskGP, x: Float[np.ndarray, "N P"], channel: int) -> Batch:
     """Inputs of a channel without observations, as a batch."""
     width = model.channels[channel].likelihood.observation_dim
     where: Int[np.ndarray, " N"] = np.full(len(x), channel)

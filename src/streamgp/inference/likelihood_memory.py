@@ -20,10 +20,11 @@ from streamgp.parameters import free_gradient, free_size, free_vector, unwrap, w
 
 def needs_memory(wrapped: MultiTaskGP) -> bool:
     """Whether there is a likelihood parameter to be remembered."""
-    return any(map(_is_remembered, (channel.likelihood for channel in wrapped.channels)))
+    return any(map(is_remembered, (channel.likelihood for channel in wrapped.channels)))
 
 
-def _is_remembered(wrapped: Likelihood) -> bool:
+def is_remembered(wrapped: Likelihood) -> bool:
+    """Whether it has parameters of which sums of sites do not tell."""
     return not wrapped.scales_sites and free_size(wrapped) > 0
 
 
@@ -34,7 +35,7 @@ def expand_likelihoods(wrapped: MultiTaskGP, setting: Setting, at_rows: Marginal
     for group, _, mean, covariance in of_groups(model, batch, at_rows.mean, at_rows.covariance):
         channel = wrapped.channels[group.channel]
         likelihood = channel.likelihood
-        if _is_remembered(likelihood):
+        if is_remembered(likelihood):
             own = _expanded(likelihood, group, mean, covariance)
             rest = memory.blank((channel.weights, channel.scale))
             said[group.channel] = memory.joined(own, rest)

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch, Group, Rows
-from streamgp.inference.e_step import DenseSetting, exact_sites, no_sites
+from streamgp.inference.e_step import DenseSetting, Setting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_fits
 from streamgp.inference.sites import RowSites, RunBlocks
@@ -30,6 +30,7 @@ from streamgp.inference.trust import is_read_elsewhere, missing
 from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
 from streamgp.model.mixing import Mixed, Projection
+from streamgp.model.multitask import Channel
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
 _BLOCK = 48  # rows: enough for products of matrices, few beside the inducing points
@@ -68,10 +69,17 @@ def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> F
     projection = state.prior.project(batch.x)
     mixed = Mixed.of(model, batch, factorised=False)
     setting = DenseSetting(model, batch, mixed.features(projection), state.site)
-    fold = _Fold(state, setting, rounds, tolerance)
+    fold = InOrder(state.model.channels, setting, rounds, tolerance)
+    mean, covariance = state.posterior.mean[0], state.posterior.covariance[0].copy()
     come = np.argsort(batch.order)  # the sorted place of each row, in the order they came
     for begin in range(0, batch.size, _BLOCK):
-        fold.block(come[begin : begin + _BLOCK])
+        block = Block.of(batch, come[begin : begin + _BLOCK])
+        design = setting.features.design[0][block.order]
+        reach = covariance @ design.T
+        news = fold.learn(block, design @ mean, design @ reach)
+        half = solve_lower(news.chol, news.root.T @ reach.T)
+        mean = mean + news.innovation @ half
+        covariance -= half.T @ half
     return Filtered(
         setting,
         fold.sites,
@@ -92,7 +100,7 @@ class _AtRows(NamedTuple):
         shapes = [(run.rows.stop - run.rows.start, run.latents, run.latents) for run in batch.runs]
         return cls(np.empty(batch.flat_size), tuple(np.empty(shape) for shape in shapes))
 
-    def marginals(self, setting: DenseSetting) -> Marginals:
+    def marginals(self, setting: Setting) -> Marginals:
         features = setting.features
         covariance = add(self.explained, features.slack)
         mean = features.offset + self.mean
@@ -118,32 +126,61 @@ class _Part:
     columns: Int[np.ndarray, "n J"]
 
 
-class _Fold:
-    """Rows on their way into q(v)."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a batch in the order in which they came.
 
-    def __init__(self, state: State, setting: DenseSetting, rounds: int, tolerance: float):
-        self.mean, self.covariance = state.posterior.mean[0], state.posterior.covariance[0].copy()
+    Attributes:
+        parts: The rows of each channel.
+        owner: The row in the block of each latent parameter.
+        order: Where each latent parameter of the block is in the batch.
+    """
+
+    parts: list[_Part]
+    owner: Int[np.ndarray, " R"]
+    order: Int[np.ndarray, " R"]
+
+    @classmethod
+    def of(cls, batch: Batch, come: Int[np.ndarray, " B"]) -> "Block":
+        """The rows at these places of a batch."""
+        parts, owner = _parts(batch, come)
+        return cls(parts, owner, _in_order(parts, len(owner)))
+
+
+class InOrder:
+    """Rows that are learned one after the other, by blocks.
+
+    Attributes:
+        sites: The site of each row.
+        before: q(f) of each row before it was learned.
+        after: q(f) of each row right after.
+    """
+
+    def __init__(
+        self, channels: tuple[Channel, ...], setting: Setting, rounds: int, tolerance: float
+    ):
         self.setting, self.rounds, self.tolerance = setting, rounds, tolerance
-        self.channels = state.model.channels
+        self.channels = channels  # still wrapped
         self.sites = exact_sites(setting, no_sites(setting))
         self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
 
-    def block(self, come: Int[np.ndarray, " B"]) -> None:
-        """Fold in rows of the batch, in this order."""
-        parts, owner = _parts(self.setting.batch, come)
-        order = _in_order(parts, len(owner))
-        design = self.setting.features.design[0][order]
-        reach = self.covariance @ design.T
-        known = _Known(design @ self.mean, design @ reach, owner)
-        news = self._settled(known, parts, order)
-        for place, (mean, spread) in ((self.before, news.before()), (self.after, news.after())):
-            place.mean[order] = mean
-            for part in parts:
+    def learn(
+        self, block: Block, mean: Float[np.ndarray, " R"], covariance: Float[np.ndarray, "R R"]
+    ) -> "_News":
+        """Find the sites of a block's rows.
+
+        Args:
+            block: The rows.
+            mean: Of their f before the block, less the offset.
+            covariance: Of their f before the block, open variance apart.
+        """
+        news = self._settled(_Known(mean, covariance, block.owner), block.parts, block.order)
+        for place, (own_mean, spread) in ((self.before, news.before()), (self.after, news.after())):
+            place.mean[block.order] = own_mean
+            for part in block.parts:
                 own = spread[part.columns[:, :, None], part.columns[:, None, :]]
                 place.explained[self._group(part).run][part.within] = own
-        half = solve_lower(news.chol, news.root.T @ reach.T)
-        self.mean = self.mean + news.innovation @ half
-        self.covariance -= half.T @ half
+        return news
 
     def _settled(self, known: "_Known", parts: list[_Part], order: np.ndarray) -> "_News":
         """What the rows say, once the site of each is the one it gets in its turn."""

@@ -77,7 +77,8 @@ class State:
 
         Of data whose channels cannot be told apart nothing is known, and nothing is added.
         """
-        found = open_weights(self.model, self.past, self.reading, self.posterior)
+        stiffness = self.reading.stiffness(self.past, self.posterior.second)
+        found = open_weights(self.model, stiffness)
         return found if self.merged is None else tuple(np.zeros_like(own) for own in found)
 
     @functools.cached_property

@@ -12,22 +12,37 @@ so that a channel that has been silent for long is not predicted as if its weigh
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.inference.past import Past
-from streamgp.inference.posterior import Posterior
-from streamgp.inference.reading import Reading
 from streamgp.model.multitask import Channel, MultiTaskGP, Outputs
 from streamgp.parameters import Node, Real, unwrap
 
 
 def open_weights(
-    model: MultiTaskGP, past: Past, reading: Reading, posterior: Posterior
+    model: MultiTaskGP, stiffness: Float[np.ndarray, "C Q Q"]
 ) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
-    """The covariance of each channel's loadings, given q(u). The model is still wrapped."""
-    stiffness = reading.stiffness(past, posterior.second)
+    """The covariance of each channel's loadings, given q(u).
+
+    Args:
+        model: Still wrapped.
+        stiffness: Σ s P E_q[u uᵀ] over all rows, of each pair of latent parameters.
+    """
     return tuple(
         _covariance(model.outputs, d, channel.weights, unwrap(channel), stiffness)
         for d, channel in enumerate(model.channels)
     )
+
+
+def spread_of_weights(
+    latents: Float[np.ndarray, "N Q"], own: Float[np.ndarray, "J Q J Q"]
+) -> Float[np.ndarray, "R R"]:
+    """What is open about the weights of a channel, between all inputs.
+
+    Args:
+        latents: E_q[u] at the inputs.
+        own: The covariance of the channel's loadings.
+    """
+    size = len(latents) * len(own)
+    left = np.einsum("nq,jqkr,mr->njmk", latents, own, latents, optimize=True)
+    return left.reshape(size, size)
 
 
 def _covariance(

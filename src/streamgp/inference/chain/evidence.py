@@ -88,7 +88,7 @@ class _Pass:
         moves = taken(law.moves_over(gaps), which)
         before = law.start(segment.times[0], mixing.columns)
         after = silent(law.size, mixing.columns)
-        return cls(past, mixing, Stretch(moves, mixing.sites(segment), before, after))
+        return cls(past, mixing, Stretch(moves, mixing.sites(segment.sums), before, after))
 
     @functools.cached_property
     def weights(self) -> Weights:
@@ -101,7 +101,7 @@ class _Pass:
         inners = []
         for part in self._parts():
             pairs = self.stretch.pairs(part)
-            inners.append(self.mixing.inner(self.past.segment[part], self._moments(pairs)))
+            inners.append(self.mixing.inner(self.past.segment[part].sums, self._moments(pairs)))
             transition, noise = self._by_moves(pairs, part)
             np.add.at(by_a, which[part], transition)
             np.add.at(by_q, which[part], noise)

@@ -2,7 +2,7 @@
 
 Times come where rows are: at the rows themselves where these are far apart, and else at a spacing
 that lets the states at both ends of an interval tell what lies between. A stretch without rows is
-one interval, however long. Only intervals without data are split; that loses nothing.
+one interval, however long. Only intervals without data inside are split; that loses nothing.
 """
 
 from bisect import bisect_right
@@ -56,23 +56,23 @@ def _onward(now: float, rows: list[float], spacing: float, end: float = np.inf) 
 
 
 def _inside(state: ChainState, rows: Times, spacing: float) -> list[float]:
-    """Times within intervals that have no data and are longer than need be."""
+    """Times within intervals that can be split and are longer than need be."""
     if not len(rows):
         return []
     window = state.known.window(float(rows[0]), float(rows[-1]))
     segment = window.segment
     place = segment.place(rows)
-    gaps, empty = np.diff(segment.times), segment.is_empty
+    gaps, can_split = np.diff(segment.times), segment.can_split(state.mixing.law.size)
     found: list[float] = []
     for k in np.unique(place):
-        if empty[k] and gaps[k] > 1.5 * spacing:
+        if can_split[k] and gaps[k] > 1.5 * spacing:
             left, right = float(segment.times[k]), float(segment.times[k + 1])
             found += _onward(left, rows[place == k].tolist(), spacing, right)
     return found
 
 
 def with_times(state: ChainState, times: Times) -> ChainState:
-    """The state with further times, none of them inside an interval with data."""
+    """The state with further times, all of them where intervals can be split or beyond the ends."""
     if not len(times):
         return state
     if not state.segments:
@@ -99,12 +99,12 @@ def _blank(state: ChainState, times: Times) -> Segment:
 
 
 def _with_times(state: ChainState, segment: Segment, times: Times) -> tuple[Segment, int]:
-    """A segment with further times, and the number of the first state that is not as before."""
+    """A segment with further times, and the number of the last state that is as before."""
     first, last = segment.times[0], segment.times[-1]
     early, late = times[times < first], times[times > last]
     inside = times[(times > first) & (times < last)]
-    changed = segment.count if not len(inside) else int(np.searchsorted(segment.times, inside[0]))
-    parts = [segment.split(inside) if len(inside) else segment]
+    changed = segment.count if not len(inside) else int(segment.place(inside[:1])[0])
+    parts = [segment.split(inside, state.mixing.law.size) if len(inside) else segment]
     if len(early):
         changed = 0
         parts.insert(0, _blank(state, np.append(early, first)))
@@ -123,7 +123,7 @@ def _known_forward(known: Known, window: Window, segment: Segment, changed: int)
     last = taken(kept, slice(-1, None))
     if changed == window.segment.count and len(moves.noise) <= 4:
         return joined(kept, *_moved(last, moves))
-    sites = mixing.sites(segment[changed:])
+    sites = mixing.sites(segment[changed:].sums)
     stretch = Stretch(moves, sites, last, window.after)
     return joined(kept, taken(stretch.forward, slice(1, None)))
 
@@ -160,9 +160,7 @@ def thinner(state: ChainState, since: int) -> ChainState:
     return state.replace(segments=(*segments[:since], *packed), totals=totals)
 
 
-def _thinned(
-    segment: Segment, law: Law, limit: float, totals: Totals
-) -> tuple[Segment, Totals]:
+def _thinned(segment: Segment, law: Law, limit: float, totals: Totals) -> tuple[Segment, Totals]:
     gaps = np.diff(segment.times)
     first = np.array(_pairs_within(gaps, limit), int)
     if len(first) < segment.count // 4:

@@ -7,11 +7,11 @@ computed when somebody asks, and again only as far back as it has changed.
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from streamgp.inference.chain.elements import (
     Backward,
@@ -58,7 +58,7 @@ class Link:
         """Its intervals, with nothing after them."""
         return Stretch(
             mixing.law.moves(self.segment.times),
-            mixing.sites(self.segment),
+            mixing.sites(self.segment.sums),
             taken(self.forward, slice(1)),
             silent(mixing.law.size, mixing.columns),
         )
@@ -115,7 +115,7 @@ class Known:
             assert before is not None
             whole = joined_segments(group)
             stretch = Stretch(
-                law.moves(whole.times), mixing.sites(whole), before, silent(law.size, columns)
+                law.moves(whole.times), mixing.sites(whole.sums), before, silent(law.size, columns)
             )
             begin = 0
             for segment in group:
@@ -184,19 +184,25 @@ class Known:
         segment = joined_segments([link.segment for link in links])
         return Window(first, last + 1, segment, forward, self.after(last))
 
-    def pairs(self, number: int, which: np.ndarray) -> Pairs:
-        """Both ends of some intervals of a link, given all data."""
-        link, law = self.links[number], self.law
-        after = link.smoothed(self.mixing, self.after(number))
-        times, own = link.segment.times, link.segment
-        moves = law.moves_over(times[which + 1] - times[which])
-        some = Segment(own.times, own.linear[which], own.precision[which])
-        return paired(
-            taken(link.forward, which), moves, self.mixing.sites(some), taken(after, which + 1)
-        )
+    def pairs(self, number: Int[np.ndarray, " m"], which: Int[np.ndarray, " m"]) -> Pairs:
+        """Both ends of some intervals, given all data.
+
+        Args:
+            number: The link of each interval, in order.
+            which: The interval in its link.
+        """
+        before, sums, after, gaps = [], [], [], []
+        for index, own in _runs(number, which):
+            link = self.links[index]
+            before.append(taken(link.forward, own))
+            after.append(taken(link.smoothed(self.mixing, self.after(index)), own + 1))
+            sums.append(taken(link.segment.sums, own))
+            gaps.append(link.segment.times[own + 1] - link.segment.times[own])
+        moves, sites = self.law.moves_over(np.concatenate(gaps)), self.mixing.sites(joined(*sums))
+        return paired(joined(*before), moves, sites, joined(*after))
 
     def replaced(
-        self, window: Window, segment: Segment, forward: Forward, change: Gains
+        self, window: Window, segment: Segment, forward: Forward, change: Gains | None = None
     ) -> "Known":
         """The chain with other intervals in the place of a window's.
 
@@ -236,6 +242,15 @@ def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
     """Segments in groups that are passed over together."""
     size = max(_TOGETHER // SIZE, 1)
     return [list(segments[i : i + size]) for i in range(0, len(segments), size)]
+
+
+def _runs(
+    number: Int[np.ndarray, " m"], which: Int[np.ndarray, " m"]
+) -> Iterator[tuple[int, Int[np.ndarray, " _"]]]:
+    """Each link, and which of its intervals."""
+    begin = np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1]]))
+    for index, own in zip(number[begin], np.split(which, begin[1:]), strict=True):
+        yield int(index), own
 
 
 def _is_same(one: T, other: T) -> bool:

@@ -137,12 +137,36 @@ class Law:
             left_open[q] += h @ bridge.spread @ h
         return Between(design, np.maximum(left_open, 0.0))
 
-    def readout(self) -> Float[np.ndarray, "Q d"]:
-        """u_q = readout_q·s, states in natural units."""
-        found = np.zeros((self.latents, self.size))
+    def beyond(self, gaps: Times) -> Between:
+        """Each x that far after the second of two states."""
+        design, left_open = (
+            np.zeros((len(gaps), 2 * self.size)),
+            np.zeros((self.latents, len(gaps))),
+        )
         for (part, own), q in zip(self._slices(), self.latent, strict=True):
-            found[q, own] = part.readout
-        return found
+            h, (a, noise) = part.readout, part.transition(gaps)
+            design[:, own.start + self.size : own.stop + self.size] = h @ a
+            left_open[q] += h @ noise @ h
+        return Between(design, np.maximum(left_open, 0.0))
+
+    def ahead(self, gaps: Times) -> Between:
+        """Each x that far before the first of two states."""
+        design, left_open = (
+            np.zeros((len(gaps), 2 * self.size)),
+            np.zeros((self.latents, len(gaps))),
+        )
+        for (part, own), q in zip(self._slices(), self.latent, strict=True):
+            back, noise = reversed_in_time(part, gaps)
+            design[:, own] = part.readout @ back
+            left_open[q] += part.readout @ noise @ part.readout
+        return Between(design, np.maximum(left_open, 0.0))
+
+    def pair_covariance(self, left: float, right: float) -> Float[np.ndarray, "2d 2d"]:
+        """Of the states at two times, before any data, in natural units."""
+        (a,), (q,) = self.transitions(np.array([right - left]))
+        first = self.covariance(left)
+        across = a @ first
+        return np.block([[first, across.T], [across, across @ a.T + q]])
 
     def bridge(self, since: Times, until: Times) -> "Bridge":
         """All states between two others, in natural units."""
@@ -165,6 +189,21 @@ class Law:
     def _scaled(self, a: Matrices, q: Matrices) -> Moves:
         scale = self.scale
         return Moves(a * (scale / scale[:, None]), q / np.outer(scale, scale))
+
+
+def reversed_in_time(part: StateSpace, gaps: Times) -> tuple[Matrices, Matrices]:
+    """s(t − gap) = B·s(t) + noise of covariance R: B and R."""
+    if not np.isfinite(part.resolution):  # without noise the way back is the way
+        return part.transition(-gaps)
+    a, _ = part.transition(gaps)
+    stationary = part.covariance(0.0)
+    scale = np.sqrt(np.diagonal(stationary))
+    unit = stationary / np.outer(scale, scale)
+    onward = np.swapaxes(a * (scale / scale[:, None]), 1, 2)  # Aᵀ, scaled
+    back = unit @ onward @ np.linalg.inv(unit)
+    noise = unit - back @ unit @ np.swapaxes(back, 1, 2)
+    noise = 0.5 * (noise + np.swapaxes(noise, 1, 2))
+    return back * (scale[:, None] / scale), noise * np.outer(scale, scale)
 
 
 def distinct_gaps(times: Times) -> tuple[Times, Int[np.ndarray, " n"]]:
@@ -193,9 +232,17 @@ def bridged(part: StateSpace, since: Times, until: Times) -> Bridge:
     With s = A₁a + noise Q₁ and c = A₂s + noise Q₂, the gain of c is G = Q₁A₂ᵀ(A₂Q₁A₂ᵀ + Q₂)⁻¹.
     """
     a1, q1 = part.transition(since)
-    if not np.isfinite(part.resolution):  # without noise the first state tells all
-        return Bridge(a1, np.zeros_like(a1), np.zeros_like(a1))
-    a2, q2 = part.transition(until)
+    if np.isfinite(part.resolution):
+        bridge = _bridged(a1, q1, *part.transition(until))
+    else:  # without noise the first state tells all
+        bridge = Bridge(a1, np.zeros_like(a1), np.zeros_like(a1))
+    at_end = until <= 0.0  # the second state itself, without rounding
+    bridge.near[at_end], bridge.spread[at_end] = 0.0, 0.0
+    bridge.far[at_end] = np.eye(len(part.readout))
+    return bridge
+
+
+def _bridged(a1: Matrices, q1: Matrices, a2: Matrices, q2: Matrices) -> Bridge:
     crossed = a2 @ q1  # its transpose is Q₁A₂ᵀ
     total = crossed @ np.swapaxes(a2, 1, 2) + q2
     # Entries differ by powers of the gap; scaled to a unit diagonal the matrix is well-conditioned.
@@ -204,7 +251,4 @@ def bridged(part: StateSpace, since: Times, until: Times) -> Bridge:
     far = scale[:, :, None] * np.linalg.solve(unit, scale[:, :, None] * crossed)
     far = np.swapaxes(far, 1, 2)
     spread = q1 - far @ crossed
-    near = a1 - far @ a2 @ a1
-    at_end = until <= 0.0  # the second state itself, without rounding
-    near[at_end], far[at_end], spread[at_end] = 0.0, np.eye(len(part.readout)), 0.0
-    return Bridge(near, far, 0.5 * (spread + np.swapaxes(spread, 1, 2)))
+    return Bridge(a1 - far @ a2 @ a1, far, 0.5 * (spread + np.swapaxes(spread, 1, 2)))

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from streamgp.inference.chain.elements import PairSites
 from streamgp.inference.chain.law import Law
-from streamgp.inference.chain.segments import Segment, triangle
+from streamgp.inference.chain.segments import Sums, triangle
 from streamgp.inference.reading import Inner, Reading
 
 
@@ -57,32 +57,32 @@ class Mixing:
 
     # -- sites -----------------------------------------------------------------------------------
 
-    def sites(self, segment: Segment) -> PairSites:
+    def sites(self, sums: Sums) -> PairSites:
         """What the intervals say."""
         spreads, size = self.reading.spreads, self.weights.shape[1]
-        count, basis = segment.count, spreads.shape[1]
+        count, basis = len(sums.linear), spreads.shape[1]
         _, _, place = triangle(size + basis)
-        states = segment.precision[:, :, place[:size, :size]]  # n C 2d 2d
+        states = sums.precision[:, :, place[:size, :size]]  # n C 2d 2d
         precision = np.einsum("ncij,cij->nij", states, self._of_states)
         columns = self.columns
         linear, gram = np.zeros((count, size, columns)), np.zeros((count, columns, columns))
         of_linear = self._strength[:, None] * self.weights
-        linear[:, :, 0] = np.einsum("noi,oi->ni", segment.linear[:, :, :size], of_linear)
+        linear[:, :, 0] = np.einsum("noi,oi->ni", sums.linear[:, :, :size], of_linear)
         if basis:
-            across = segment.precision[:, :, place[:size, size:]]
+            across = sums.precision[:, :, place[:size, size:]]
             toward = np.einsum("oci,ncib->niob", self._toward_means, across, optimize=True)
             linear[:, :, 1:] = -(toward * spreads).reshape(count, size, spreads.size)
-            pulled = (self._strength[:, None] * spreads) * segment.linear[:, :, size:]
+            pulled = (self._strength[:, None] * spreads) * sums.linear[:, :, size:]
             gram[:, 0, 1:] = gram[:, 1:, 0] = pulled.reshape(count, spreads.size)
-            gram[:, 1:, 1:] = -self._among_means(segment.precision[:, :, place[size:, size:]])
+            gram[:, 1:, 1:] = -self._among_means(sums.precision[:, :, place[size:, size:]])
         return PairSites(linear, precision, gram)
 
-    def _among_means(self, sums: Float[np.ndarray, "n C B B"]) -> Float[np.ndarray, "n K K"]:
+    def _among_means(self, among: Float[np.ndarray, "n C B B"]) -> Float[np.ndarray, "n K K"]:
         """Λ of the mean functions' weights: s τ_j τ_k A_jk,hh."""
         spreads, outputs = self.reading.spreads, self.reading.outputs
-        (count, basis), n = spreads.shape, len(sums)
+        (count, basis), n = spreads.shape, len(among)
         left, right = outputs.left, outputs.right
-        scaled = sums * self._pair_strength[:, None, None] * spreads[left][:, :, None]
+        scaled = among * self._pair_strength[:, None, None] * spreads[left][:, :, None]
         scaled = scaled * spreads[right][:, None, :]
         whole = np.zeros((n, count, count, basis, basis))
         whole[:, left, right] = scaled
@@ -91,7 +91,7 @@ class Mixing:
 
     # -- derivatives -----------------------------------------------------------------------------
 
-    def inner(self, segment: Segment, moments: "Moments") -> Inner:
+    def inner(self, sums: Sums, moments: "Moments") -> Inner:
         """Inner products of the sums with λ̄ = E[x] and Λ̄ = −½E[xxᵀ], over all intervals."""
         reading, law, size = self.reading, self.law, self.weights.shape[1]
         spreads, outputs, latents = reading.spreads, reading.outputs, law.latents
@@ -99,35 +99,35 @@ class Mixing:
         _, _, place = triangle(size + basis)
         owner, scale = np.tile(law.owner, 2), np.tile(law.scale, 2)
         owns = (owner == np.arange(latents)[:, None]) * 1.0  # Q 2d
-        own = np.einsum("ncij,nij->cij", segment.precision[:, :, place[:size, :size]], moments.xx)
+        own = np.einsum("ncij,nij->cij", sums.precision[:, :, place[:size, :size]], moments.xx)
         own = own * np.outer(scale, scale)
         states = -0.5 * np.einsum("qi,cij,rj->cqr", owns, own, owns)
-        seen = np.einsum("noi,ni->oi", segment.linear[:, :, :size], moments.x) * scale
+        seen = np.einsum("noi,ni->oi", sums.linear[:, :, :size], moments.x) * scale
         across = means = None
         mean_linear = np.zeros((count, basis))
         if basis:
             beta = moments.beta.reshape(count, basis)
-            mean_linear = np.sum(segment.linear[:, :, size:], axis=0) * beta
-            between = segment.precision[:, :, place[:size, size:]]
+            mean_linear = np.sum(sums.linear[:, :, size:], axis=0) * beta
+            between = sums.precision[:, :, place[:size, size:]]
             by = moments.x_beta.reshape(-1, size, count, basis) * spreads
             crossed = np.einsum("ncib,niob->coi", between, by, optimize=True) * scale
             crossed = -0.5 * self._pair_strength[:, None, None] * (crossed @ owns.T)  # C O Q
             numbers = np.arange(pairs)
             across = crossed[numbers, outputs.right], crossed[numbers, outputs.left]
-            means = self._of_means(segment, place[size:, size:], moments)
+            means = self._of_means(sums, place[size:, size:], moments)
         else:
             across, means = (np.zeros((pairs, latents)),) * 2, np.zeros(pairs)
         return Inner(states, across, means, seen @ owns.T, mean_linear)
 
     def _of_means(
-        self, segment: Segment, place: np.ndarray, moments: "Moments"
+        self, sums: Sums, place: np.ndarray, moments: "Moments"
     ) -> Float[np.ndarray, " C"]:
         spreads, outputs = self.reading.spreads, self.reading.outputs
         count, basis = spreads.shape
         left, right = outputs.left, outputs.right
         second = moments.beta_beta.reshape(count, basis, count, basis).transpose(0, 2, 1, 3)
         own = -0.5 * second[left, right] * spreads[left][:, :, None] * spreads[right][:, None, :]
-        total = np.sum(segment.precision, axis=0)[:, place]
+        total = np.sum(sums.precision, axis=0)[:, place]
         return self._pair_strength * np.sum(own * total, axis=(1, 2))
 
 

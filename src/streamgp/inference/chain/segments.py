@@ -29,6 +29,13 @@ def triangle(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows, columns, place
 
 
+class Sums(NamedTuple):
+    """What data said, by interval: see `Segment`."""
+
+    linear: Float[np.ndarray, "n O S"]
+    precision: Float[np.ndarray, "n C T"]
+
+
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Segment:
@@ -53,6 +60,11 @@ class Segment:
         return cls(times, np.zeros((count, outputs, features)), np.zeros((count, pairs, entries)))
 
     @property
+    def sums(self) -> Sums:
+        """What data said."""
+        return Sums(self.linear, self.precision)
+
+    @property
     def count(self) -> int:
         """How many intervals there are."""
         return len(self.linear)
@@ -62,10 +74,14 @@ class Segment:
         """How many numbers φ has."""
         return self.linear.shape[2]
 
-    @property
-    def is_empty(self) -> Bool[np.ndarray, " n"]:
-        """Which intervals have no data."""
-        return np.logical_not(self.precision.any(axis=(1, 2)) | self.linear.any(axis=(1, 2)))
+    def can_split(self, states: int) -> Bool[np.ndarray, " n"]:
+        """Which intervals have no data but at their ends, so that their two states are apart.
+
+        Args:
+            states: d, how many numbers a state has.
+        """
+        across = np.ravel(triangle(self.features)[2][:states, states : 2 * states])
+        return np.logical_not(self.precision[:, :, across].any(axis=(1, 2)))
 
     def __getitem__(self, which: slice) -> "Segment":
         """Some consecutive intervals."""
@@ -104,11 +120,23 @@ class Segment:
         wide[:, : self.precision.shape[1], triangle(size)[2][rows, columns]] = self.precision
         return Segment(self.times, linear, wide)
 
-    def split(self, times: Float[np.ndarray, " m"]) -> "Segment":
-        """The same with further times, all of them inside intervals without data."""
+    def split(self, times: Float[np.ndarray, " m"], states: int) -> "Segment":
+        """The same with further times, all of them inside intervals that can be split.
+
+        What was said of the first state of an interval, and of mean functions alone, goes to its
+        first piece, and what was said of its last state to the last.
+        """
         every = np.unique(np.concatenate([self.times, times]))
         source = self.place(0.5 * (every[1:] + every[:-1]))
-        return Segment(every, self.linear[source], self.precision[source])
+        first = np.concatenate([[True], source[1:] != source[:-1]])
+        last = np.concatenate([source[1:] != source[:-1], [True]])
+        linear, precision = self.linear[source], self.precision[source]
+        number, rows, columns = np.arange(self.features), *triangle(self.features)[:2]
+        of_last = (number >= states) & (number < 2 * states)
+        linear *= np.where(of_last, last[:, None], first[:, None])[:, None, :]
+        of_last = of_last[rows] | of_last[columns]
+        precision *= np.where(of_last, last[:, None], first[:, None])[:, None, :]
+        return Segment(every, linear, precision)
 
 
 class GroupSums(NamedTuple):

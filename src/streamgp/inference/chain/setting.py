@@ -69,18 +69,22 @@ class Seen:
         features = Features((), mixed.slack(between.open), mixed.offset)
         return cls(model, batch, between, design, basis, features)
 
+    def of_latents(self, values: Int[np.ndarray, " N"]) -> Int[np.ndarray, " R"]:
+        """Numbers of rows as numbers of their latent parameters."""
+        if self.batch.flat_size == self.batch.size:
+            return values
+        runs = [np.repeat(values[run.rows], run.latents) for run in self.batch.runs]
+        return np.concatenate(runs)
+
     def marginals(self, pairs: Pairs, weights: Weights) -> Marginals:
         """q(f) of each row, from q of the states around it and of β; one pair per row."""
         batch = self.batch
-        flat = np.concatenate([
-            np.repeat(np.arange(run.rows.start, run.rows.stop), run.latents) for run in batch.runs
-        ])  # fmt: skip
+        flat = self.of_latents(np.arange(batch.size))
         coefficients = np.einsum("ri,rik->rk", self.design, pairs.mean[flat])
         coefficients[:, 1:] += self.basis
         block_means = coefficients @ weights.first
-        own = inner(
-            batch, np.einsum("ri,rij->rj", self.design, pairs.covariance[flat]), self.design
-        )
+        bent = np.einsum("ri,rij->rj", self.design, pairs.covariance[flat])
+        own = inner(batch, bent, self.design)
         of_beta = coefficients[:, 1:]
         explained = add(own, inner(batch, of_beta @ weights.covariance, of_beta))
         return Marginals(
@@ -193,7 +197,7 @@ class ChainSetting:
         law, mixing = self.known.law, self.known.mixing
         return Stretch(
             law.moves(segment.times[begin:]),
-            mixing.sites(segment[begin:]),
+            mixing.sites(segment[begin:].sums),
             taken(self.window.forward, slice(begin, begin + 1)),
             self.window.after,
         )
@@ -224,8 +228,7 @@ class ChainSetting:
         """Latent parameters of rows by interval."""
         if self.batch.flat_size == self.batch.size:
             return self.where
-        parts = [np.repeat(self.place[run.rows], run.latents) for run in self.batch.runs]
-        return ByInterval.of(np.concatenate(parts))
+        return ByInterval.of(self.seen.of_latents(self.place))
 
     # -- what is kept ------------------------------------------------------------------------------
 

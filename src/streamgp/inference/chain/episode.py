@@ -1,0 +1,145 @@
+"""What one update does with its batch, on a chain: E and M steps."""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Batch
+from streamgp.inference.beliefs import Beliefs
+from streamgp.inference.chain.evidence import Past, evidence
+from streamgp.inference.chain.segments import joined
+from streamgp.inference.chain.setting import ChainSetting
+from streamgp.inference.chain.state import ChainState
+from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, fit_rows
+from streamgp.inference.likelihood_memory import is_remembered
+from streamgp.inference.m_step import FLAT, maximise
+from streamgp.inference.memory import Vector
+from streamgp.inference.posterior import Marginals
+from streamgp.inference.sites import RowSites
+from streamgp.inference.trust import trusted
+from streamgp.inference.vem import VEM, Options, heard_with
+from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
+
+
+class Trial(NamedTuple):
+    """The state before the batch under some hyperparameters, and the batch that meets it."""
+
+    state: ChainState
+    setting: ChainSetting | None  # none if there are no rows
+
+
+class Learned(NamedTuple):
+    """How far learning has come: hyperparameters, the fit, and counts of the work."""
+
+    trial: Trial
+    fit: Fit | None
+    e_rounds: int
+    m_evaluations: int
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Episode:
+    """A batch that meets a state."""
+
+    state: ChainState
+    batch: Batch
+    options: Options
+
+    def trial(self, wrapped: MultiTaskGP) -> Trial:
+        """What these hyperparameters imply."""
+        state = self.state
+        if wrapped is not state.model:
+            state = state.replace(model=wrapped)
+        if not self.batch.size:
+            return Trial(state, None)
+        return Trial(state, ChainSetting.of(state.known, state.plain, self.batch))
+
+    @functools.cached_property
+    def heard(self) -> Float[np.ndarray, " D"]:
+        """The observations of each channel, past and new."""
+        return heard_with(self.state.heard, self.batch)
+
+    def learn(self, trial: Trial, rule: VEM | None) -> Learned:
+        """Alternate E and M steps from a trial on, ending with an E step.
+
+        Where every channel is conjugate one M step is enough: the bound is then collapsed.
+        """
+        if trial.setting is None:
+            if rule is None:
+                return Learned(trial, None, 0, 0)
+            trial, evaluations = self._m(trial, None, None, rule)
+            return Learned(trial, None, 0, evaluations)
+        rows, e_rounds, m_evaluations = first_sites(trial.setting), 0, 0
+        conjugate = trial.setting.model.conjugate
+        if rule is not None:
+            early = max(self.options.e_tolerance, FLAT * self.batch.size)
+            for _ in range(1 if conjugate else rule.rounds):
+                fit, more = self._e(trial, rows, early)
+                trial, evaluations = self._m(trial, fit.rows, fit.marginals, rule)
+                rows = fit.rows
+                e_rounds, m_evaluations = e_rounds + more, m_evaluations + evaluations
+        fit, more = self._e(trial, rows, self.options.e_tolerance)
+        return Learned(trial, fit, e_rounds + more, m_evaluations)
+
+    def _e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        setting = trial.setting
+        assert setting is not None
+        if setting.model.conjugate:
+            return fit_rows(setting, exact_sites(setting, rows)), 0
+        return e_step(setting, rows, rounds=self.options.e_rounds, tolerance=tolerance)
+
+    def _m(
+        self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None, rule: VEM
+    ) -> tuple[Trial, int]:
+        """Hyperparameters from all data: the past, and the rows with these sites."""
+        past = self._past_with(trial, rows, at_rows)
+        wrapped, total = trial.state.model, int(np.ceil(np.sum(self.heard)))
+        beliefs = Beliefs.of(
+            wrapped, self.state.model, self.state.memory, self.heard, new=total, past=0.0
+        )
+
+        def objective(theta: Vector) -> tuple[float, Vector]:
+            there = with_free(wrapped, theta)
+            value, gradient = evidence(past, there)
+            if at_rows is not None:
+                more, by = self._of_likelihoods(there, at_rows)
+                value, gradient = value + more, gradient + by
+            return beliefs.objective(theta, value, gradient)
+
+        best, count = maximise(objective, free_vector(wrapped), evaluations=rule.evaluations)
+        return self.trial(with_free(wrapped, best)), count
+
+    def _past_with(self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None) -> Past:
+        """What all data said, joined for passes over the whole chain."""
+        state, setting = trial.state, trial.setting
+        if setting is None or rows is None or at_rows is None:
+            return Past(joined(state.segments), state.totals)
+        kept = trusted(state.model, setting, rows, at_rows)
+        window = setting.window
+        segments = [
+            *state.segments[: window.first],
+            window.segment.with_rows(setting.said(kept)),
+            *state.segments[window.stop :],
+        ]
+        between = setting.seen.between
+        totals = state.totals.with_rows(setting.model, self.batch, kept, between)
+        return Past(joined(segments), totals)
+
+    def _of_likelihoods(
+        self, wrapped: MultiTaskGP, at_rows: Marginals
+    ) -> tuple[float, Float[np.ndarray, " T"]]:
+        """Σ E_q[log p] of rows in parameters of likelihoods that sums cannot tell, q held."""
+        channels: list[dict[str, Any]] = [{"likelihood": {}} for _ in wrapped.channels]
+        value, model = 0.0, unwrap(wrapped)
+        for group, likelihood, mean, covariance in of_groups(
+            model, self.batch, at_rows.mean, at_rows.covariance
+        ):
+            if is_remembered(wrapped.channels[group.channel].likelihood):
+                value += float(np.sum(likelihood.expected(group.y, mean, covariance).value))
+                by = likelihood.expected_parameter_gradient(group.y, mean, covariance)
+                channels[group.channel]["likelihood"] = by
+        return value, free_gradient(wrapped, {"channels": tuple(channels)})

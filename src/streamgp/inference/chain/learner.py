@@ -1,0 +1,219 @@
+"""The functional core of chains: init, step, filter, predict. Pure functions of a state."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Rows
+from streamgp.inference import memory
+from streamgp.inference.chain.elements import joined, taken
+from streamgp.inference.chain.episode import Episode, Learned
+from streamgp.inference.chain.grid import following
+from streamgp.inference.chain.joint import explained
+from streamgp.inference.chain.places import places
+from streamgp.inference.chain.reader import Reader
+from streamgp.inference.chain.setting import ChainSetting
+from streamgp.inference.chain.state import ChainState, Totals
+from streamgp.inference.chain.stretch import Stretch
+from streamgp.inference.e_step import Fit
+from streamgp.inference.learner import scores
+from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
+from streamgp.inference.memory import Memory
+from streamgp.inference.sequential import Block, InOrder
+from streamgp.inference.sites import RowSites
+from streamgp.inference.state import Info
+from streamgp.inference.trust import trusted
+from streamgp.inference.vem import VEM, Options, heard_with
+from streamgp.model.multitask import MultiTaskGP
+
+_BLOCK = 64  # samples that are taken together
+
+
+@dataclasses.dataclass(frozen=True)
+class ChainLearner:
+    """How updates are made on a chain. See `Learner` for the settings.
+
+    Args:
+        learning: How hyperparameters are learned; None leaves them alone.
+        e_rounds: The largest number of rounds of an E step.
+        e_tolerance: The gain of the bound, in nats, below which an E step ends.
+        weight_uncertainty: Whether predictions include what data leave open about mixing weights.
+    """
+
+    learning: VEM | None
+    e_rounds: int
+    e_tolerance: float
+    weight_uncertainty: bool
+
+    @property
+    def _options(self) -> Options:
+        return Options(False, self.e_rounds, self.e_tolerance)
+
+    def init(self, model: MultiTaskGP) -> ChainState:
+        """The state before any data."""
+        heard = np.zeros(len(model.channels))
+        return ChainState(model, (), Totals.blank(model), memory.blank(model), heard)
+
+    def tempered(self, state: ChainState, part: float) -> ChainState:
+        """The state with that part of all it was told: the prior's part is untouched."""
+        return state.replace(
+            segments=tuple(segment.scaled(part) for segment in state.segments),
+            totals=state.totals.scaled(part),
+            memory=state.memory.scaled(part),
+            heard=part * state.heard,
+        )
+
+    def step(
+        self,
+        state: ChainState,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> tuple[ChainState, Info]:
+        """Fold rows in; with `learn`, and a rule of learning, hyperparameters as well.
+
+        Args:
+            state: What is known before. Its times hold the rows.
+            rows: The new observations. If there are none, hyperparameters are learned from what
+                is carried.
+            start: The hyperparameters to begin from, if not the state's own.
+            learn: Whether hyperparameters may be learned.
+            remember: Not needed: sums tell how past data depend on the kernels.
+
+        Returns:
+            What is known after, and what happened.
+        """
+        batch = state.model.batch(rows)
+        episode = Episode(state, batch, self._options)
+        here = episode.trial(state.model)
+        before = np.zeros(0)
+        if here.setting is not None:
+            before = scores(state.plain, batch, here.setting.before[1])
+        begin = here if start is None or start is state.model else episode.trial(start)
+        learned = episode.learn(begin, self.learning if learn else None)
+        trial, fit = learned.trial, learned.fit
+        after, bound, since = trial.state, trial.state.known.weights.log_evidence, 0
+        if trial.setting is not None and fit is not None:
+            after, bound = folded(trial.state, trial.setting, fit), fit.bound
+            since = trial.setting.window.first
+        after = following(
+            after, after.known, heard=episode.heard, memory=self._remembered(state, learned)
+        )
+        bound -= state.known.weights.log_evidence
+        if trial.state.model is not state.model:
+            now, then = trial.state.mixing.reading, state.mixing.reading
+            bound += now.beside(state.totals) - then.beside(state.totals)
+        work = (learned.e_rounds, learned.m_evaluations)
+        finite = after.is_finite(since=since) and bool(np.isfinite(bound))
+        return after, Info(bound, batch.as_they_came(before), *work, finite)
+
+    def filter(self, state: ChainState, rows: Rows) -> tuple[ChainState, Float[np.ndarray, " N"]]:
+        """Fold rows in one by one, in order, at fixed hyperparameters.
+
+        Returns:
+            The state as after that many steps of one row each, and the log predictive density of
+            each row before it was learned.
+        """
+        found = []
+        for begin in range(0, rows.size, _BLOCK):
+            state, own = self._filtered(state, rows.take(slice(begin, begin + _BLOCK)))
+            found.append(own)
+        return state, np.concatenate(found)
+
+    def _filtered(
+        self, state: ChainState, rows: Rows
+    ) -> tuple[ChainState, Float[np.ndarray, " N"]]:
+        """One block of rows."""
+        batch = state.model.batch(rows)
+        setting = ChainSetting.of(state.known, state.plain, batch)
+        fold = InOrder(state.model.channels, setting, self.e_rounds, self.e_tolerance)
+        mean, covariance = explained(state.known, setting.seen, places(state.known, batch.x[:, 0]))
+        block = Block.of(batch, np.argsort(batch.order))
+        own = block.order
+        fold.learn(block, mean[own], covariance[np.ix_(own, own)])
+        after, remembered = fold.after.marginals(setting), state.memory
+        if self.learning is not None and needs_memory(state.model):
+            said = expand_likelihoods(state.model, setting, after)
+            remembered = remembered + memory.joined(memory.blank(state.model.kernels), said)
+        heard = heard_with(state.heard, batch)
+        before = fold.before.marginals(setting)
+        state = with_sums(state, setting, fold.sites)
+        state = following(state, state.known, heard=heard, memory=remembered)
+        return state, batch.as_they_came(scores(state.plain, batch, before))
+
+    def _remembered(self, state: ChainState, learned: Learned) -> Memory:
+        """The state's memory with the batch's: how its density depends on likelihoods."""
+        model, fit, setting = learned.trial.state.model, learned.fit, learned.trial.setting
+        if self.learning is None:
+            return state.memory
+        past = state.memory.recentred(model, state.model)
+        if fit is None or setting is None or not needs_memory(model):
+            return past
+        said = expand_likelihoods(model, setting, fit.marginals)
+        return past + memory.joined(memory.blank(model.kernels), said)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def predict(
+        self, state: ChainState, x: Float[np.ndarray, "N P"], channel: int
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """Mean and covariance of the latent parameters f of a channel at each input."""
+        return Reader(state, self.weight_uncertainty).channel(x, channel)
+
+    def predict_joint(
+        self, state: ChainState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
+    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        """q(f) of several channels at all inputs together.
+
+        Returns:
+            Mean and covariance of R numbers: channel after channel, input after input, latent
+            parameter after latent parameter.
+        """
+        return Reader(state, self.weight_uncertainty).joint(x, channels)
+
+    def latent_means(
+        self, state: ChainState, x: Float[np.ndarray, "N P"]
+    ) -> Float[np.ndarray, "N Q"]:
+        """E_q[u] of each latent function."""
+        return Reader(state, False).latent_means(x)
+
+    def log_predictive(self, state: ChainState, rows: Rows) -> Float[np.ndarray, " N"]:
+        """log p(y) of each row, nothing learned."""
+        batch = state.model.batch(rows)
+        at_rows = Reader(state, False).marginals(batch)
+        return batch.as_they_came(scores(state.plain, batch, at_rows))
+
+
+def folded(state: ChainState, setting: ChainSetting, fit: Fit) -> ChainState:
+    """The state with the sums of rows that lie within its times."""
+    rows = trusted(state.model, setting, fit.rows, fit.marginals)
+    stretch = fit.posterior.stretch if rows is fit.rows else None
+    return with_sums(state, setting, rows, stretch)
+
+
+def with_sums(
+    state: ChainState, setting: ChainSetting, rows: RowSites, stretch: Stretch | None = None
+) -> ChainState:
+    """The state with what rows said.
+
+    Args:
+        state: Whose times hold the rows.
+        setting: The rows that meet it.
+        rows: Their sites.
+        stretch: From the first interval with rows on, with what they said, if it is known.
+    """
+    window, known, base = setting.window, setting.known, setting.base
+    segment = window.segment.with_rows(setting.said(rows))
+    if stretch is None:
+        sites = known.mixing.sites(segment[setting.first :].sums)
+        stretch = dataclasses.replace(base, sites=sites)
+    forward = joined(
+        taken(window.forward, slice(setting.first + 1)), taken(stretch.forward, slice(1, None))
+    )
+    known = known.replaced(window, segment, forward, stretch.gains - base.gains)
+    totals = state.totals.with_rows(setting.model, setting.batch, rows, setting.seen.between)
+    return following(state, known, totals=totals)
