@@ -18,8 +18,10 @@ from streamgp.data.axes import Axis, input_names
 from streamgp.data.reader import Intake, Layout, gather, gather_in_order
 from streamgp.errors import BudgetWarning, ConfigurationError, DataError, FileError, problem
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
-from streamgp.inducing.placement import Placer
+from streamgp.inducing.engines import Engines
 from streamgp.inference.carry import Carry, Projection
+from streamgp.inference.chain.state import ChainState
+from streamgp.inference.engine import AnyLearner
 from streamgp.inference.learner import Learner
 from streamgp.inference.resolution import points_for
 from streamgp.inference.state import State
@@ -79,6 +81,11 @@ class ContinualGP:
             every channel has a level of its own, which is learned. None: levels stay at the mean of
             each channel's first data.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
+        engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
+            (Matérn, Periodic, Linear, Constant, their sums and products), at a cost that does not
+            grow with the length of the stream. "dense": as values at inducing points, for
+            everything. "auto": a chain where that is possible and `inducing`, `factorised` and
+            `carry` are left alone.
         seed: Of the random start of the mixing weights.
 
     Attributes:
@@ -112,6 +119,7 @@ class ContinualGP:
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
         weight_uncertainty: bool = True,
+        engine: str = "auto",
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
@@ -119,8 +127,8 @@ class ContinualGP:
         specification = Specification(named, latents, weights, seed, scale, mean=mean)
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
-        placer = Placer(as_strategy(inducing), learner)
-        updater = Updater(specification, placer, learner, rule, batch_rows)
+        engines = Engines(engine, as_strategy(inducing), learner)
+        updater = Updater(specification, engines, rule, batch_rows)
         self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {}, {})
 
     def _set_up(
@@ -214,14 +222,22 @@ class ContinualGP:
         return found
 
     @property
-    def state(self) -> State | None:
+    def state(self) -> State | ChainState | None:
         """The functional core's state, for use with `Learner`; None before the first update."""
         return self._version.progress.state
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> AnyLearner:
         """The functional core that this model's updates call."""
-        return self._version.updater.learner
+        updater, progress = self._version
+        engines = updater.engines
+        return engines.settings if progress.state is None else engines.of(progress.state).learner
+
+    @property
+    def engine(self) -> str | None:
+        """How the past is kept, "dense" or "chain"; None before the first update."""
+        updater, progress = self._version
+        return None if progress.state is None else updater.engines.of(progress.state).name
 
     @property
     def _specification(self) -> Specification:
@@ -252,7 +268,7 @@ class ContinualGP:
 
     @property
     def _sizes(self) -> str:
-        return "+".join(str(len(points)) for points in self.inducing_points) or "no"
+        return "no" if self.state is None else "+".join(map(str, self.state.sizes))
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -378,7 +394,7 @@ class ContinualGP:
             ConfigurationError: If the model has no data or does not learn.
         """
         with self._changing() as (updater, progress):
-            if progress.state is None or updater.learner.learning is None:
+            if progress.state is None or updater.engines.settings.learning is None:
                 raise ConfigurationError(
                     problem(
                         "a model that has data and learns",
@@ -483,6 +499,8 @@ class ContinualGP:
                     "a model with data", "one without", "Call `update` before `suggest_budget`."
                 )
             )
+        if isinstance(state, ChainState):
+            return max(state.sizes)
         return points_for(state, tolerance)
 
     # -- predicting ----------------------------------------------------------------------------
@@ -508,7 +526,8 @@ class ContinualGP:
                 problem("a model with data", "one without", "Call `update` before `predict`.")
             )
         names = updater.specification.names
-        predictor = Predictor(updater.learner, progress.state, names, progress.schema)
+        learner = updater.engines.of(progress.state).learner
+        predictor = Predictor(learner, progress.state, names, progress.schema)
         return predictor.predict(x, channel)
 
     def plot(self, channel: str | None = None, **options: Any) -> Any:

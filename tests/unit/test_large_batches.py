@@ -86,9 +86,9 @@ def precise(likelihoods, batch_rows, **settings):
         **settings,
     )
     updater, progress = model._version
-    learner = dataclasses.replace(updater.learner, e_tolerance=1e-10)
-    placer = dataclasses.replace(updater.placer, learner=learner)
-    updater = dataclasses.replace(updater, learner=learner, placer=placer)
+    learner = dataclasses.replace(updater.engines.settings, e_tolerance=1e-10)
+    engines = dataclasses.replace(updater.engines, settings=learner)
+    updater = dataclasses.replace(updater, engines=engines)
     model._version = type(model._version)(updater, progress)
     return model
 

@@ -56,7 +56,7 @@ def _latents(model: sgp.ContinualGP) -> Table:
 
 def _budget(model: sgp.ContinualGP) -> str | None:
     """How much of the budget of inducing points is in use; None if there is no budget."""
-    budget = model._version.updater.placer.budget
+    budget = model._version.updater.engines.strategy.budget
     if budget is None or not model.inducing_points:
         return None
     most = max(len(points) for points in model.inducing_points)

@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Parts:
-    """Rows in random parts of at most `size`, the same ones each time they are gone through.
+    """Rows in parts of at most `size`, the same ones each time they are gone through.
 
     A part is taken out when its turn comes, so that the rows are not held twice.
     """
@@ -50,8 +50,10 @@ class Parts:
     size: int
 
     @classmethod
-    def of(cls, rows: Rows, size: int, seed: int) -> "Parts":
-        """The parts that follow from a seed."""
+    def of(cls, rows: Rows, size: int, seed: int | None) -> "Parts":
+        """Random parts that follow from a seed; without one, parts in the order of inputs."""
+        if seed is None:
+            return cls(rows, np.argsort(rows.x[:, 0], kind="stable"), size)
         return cls(rows, np.random.default_rng(seed).permutation(rows.size), size)
 
     def __iter__(self) -> Iterator[Rows]:

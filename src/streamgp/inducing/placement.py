@@ -51,18 +51,25 @@ class Placer:
         """Whether some latent function would have more points than it may."""
         return self.budget is not None and max(map(len, points)) > self.budget
 
-    def prepared(self, state: State, rows: Rows, update: int) -> State:
+    @property
+    def follows_kernels(self) -> bool:
+        """Whether points depend on the kernels, so that they are placed again once these change."""
+        return self.strategy.follows_kernels
+
+    def prepared(self, state: State, rows: Rows, update: int) -> tuple[State, bool]:
         """The state with points for the first of these rows, as many as there is room for.
 
-        It loses nothing but, where the budget is full, the points that go for new ones.
+        It loses nothing but, where the budget is full, the points that go for new ones: whether
+        there are such is said beside it.
         """
         for size in _STRETCHES:
             ahead = rows.take(slice(size))
             wanted = self.wanted(state, ahead, state.model, update)
             room, points = self.room(state, wanted, ahead)
             if not self.exceeds_budget(points):
-                return self.move(room, points)
-        return state
+                ready = self.move(room, points)
+                return ready, not extends(state.points, ready.points)
+        return state, False
 
     def room(self, before: State, points: Points, rows: Rows) -> tuple[State, Points]:
         """Where a few points come to a full budget: the state without those that go for them.
@@ -81,6 +88,11 @@ class Placer:
         left = self._kept(before, rows, max(self.budget - more - few // 2, 1))
         both = tuple(np.concatenate(pair) for pair in zip(left, fresh, strict=True))
         return self.move(before, left), both
+
+    def placed(self, before: State, points: Points, rows: Rows, start: MultiTaskGP) -> State:
+        """The state at these points, ready to learn the rows."""
+        room, points = self.room(before, points, rows)
+        return self.refined(room, self.move(room, points), rows, start)
 
     def move(self, before: State, points: Points) -> State:
         """The state at these points. Where they extend the old ones nothing is lost."""

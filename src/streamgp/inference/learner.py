@@ -7,6 +7,7 @@ mean, covariance = learner.predict(state, x, channel)
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,7 +16,7 @@ from scipy.linalg import block_diag
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.large_batch import LargeBatch
+from streamgp.inference.large_batch import LargeBatch, is_exact_in_parts
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.past import Said
 from streamgp.inference.posterior import Marginals, latent_means, marginals
@@ -62,6 +63,23 @@ class Learner:
         sizes = [len(z) for z in points]
         blank = past.empty(model.outputs, sizes, model.basis_size, factorised=self.factorised)
         return State(model, points, blank, memory.blank(model), np.zeros(len(model.channels)))
+
+    # Learning looks at the newest data and at sums, however much has been learned before.
+    cost_grows: ClassVar[bool] = False
+    parts_follow_time: ClassVar[bool] = False
+
+    @property
+    def can_filter(self) -> bool:
+        """Whether samples can be taken one after the other by `filter`."""
+        return not self.factorised
+
+    def with_rule(self, rule: VEM | None) -> "Learner":
+        """The same with another rule of learning."""
+        return dataclasses.replace(self, learning=rule)
+
+    def begin(self, model: MultiTaskGP, columns: int) -> State:
+        """The state before any data, without points yet, for inputs of so many columns."""
+        return self.init(model, tuple(np.zeros((0, columns)) for _ in range(sum(model.draws))))
 
     def move(self, state: State, points: Points) -> State:
         """The same knowledge at other inducing points, by the learner's rule of carrying."""
@@ -146,8 +164,12 @@ class Learner:
         if trial.reading is not state.reading:
             bound += trial.reading.beside(state.past) - state.reading.beside(state.past)
         work = (learned.e_rounds, learned.m_evaluations)
-        finite = after.is_finite(with_model=trial.wrapped is not state.model)
+        finite = after.is_finite(state)
         return after, Info(bound, batch.as_they_came(before), *work, finite)
+
+    def must_revise(self, state: State, rows: Rows) -> bool:
+        """Whether rows that were learned in parts must be learned once more, together."""
+        return not is_exact_in_parts(state.model, rows, factorised=self.factorised)
 
     def revise(
         self, before: State, streamed: State, parts: Iterable[Rows], *, remember: bool
@@ -246,6 +268,10 @@ class Learner:
         latents = latent_means(state.posterior, projection)
         open_weights = [state.open_weights[channel] for channel in channels]
         return block_diag(*(spread_of_weights(latents, own) for own in open_weights))
+
+    def latent_means(self, state: State, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
+        """E_q[u] of each latent function."""
+        return latent_means(state.posterior, state.prior.project(x))
 
     def log_predictive(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
         """log p(y) of each row, nothing learned."""

@@ -51,6 +51,11 @@ class Memory:
         step = free_vector(model) - free_vector(anchor)
         return Memory(self.slope(step), self.precision)
 
+    def widened(self, size: int) -> "Memory":
+        """The same with further hyperparameters behind its own, up to so many in all."""
+        more = size - len(self.gradient)
+        return Memory(np.pad(self.gradient, (0, more)), np.pad(self.precision, (0, more)))
+
     def scaled(self, part: float) -> "Memory":
         """The memory with that part of its say."""
         return Memory(part * self.gradient, part * self.precision)

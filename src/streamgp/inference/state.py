@@ -16,7 +16,7 @@ from streamgp.inference.reading import Reading
 from streamgp.inference.sites import Site
 from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.parameters import free_vector, unwrap
+from streamgp.parameters import free_size, free_vector, unwrap
 from streamgp.registry import storable
 
 
@@ -94,6 +94,11 @@ class State:
         return spreads * every[len(every) - spreads.size :].reshape(spreads.shape)
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many inducing points each latent function has."""
+        return tuple(len(points) for points in self.points)
+
+    @property
     def count(self) -> float:
         """The observations that the state stands for, faded ones in part."""
         return float(np.sum(self.heard))
@@ -103,19 +108,33 @@ class State:
         site = reading.site(self.past)
         return site if self.merged is None else site + self.merged
 
+    def with_channel(self, model: MultiTaskGP, latents: int) -> "State":
+        """The same with a further channel, the last of that model, of which nothing is known."""
+        merged = self.merged
+        if merged is not None:
+            old, new = self.plain.basis_spreads().shape, unwrap(model).basis_spreads().shape
+            merged = merged.widened(old, new)
+        return self.replace(
+            model=model,
+            past=self.past.with_channel(latents, model.basis_size),
+            memory=self.memory.widened(free_size(model)),
+            heard=np.append(self.heard, 0.0),
+            merged=merged,
+        )
+
     def replace(self, **changes: Any) -> "State":
         """A copy with some fields changed, by name."""
         return dataclasses.replace(self, **changes)
 
-    def is_finite(self, *, with_model: bool = True) -> bool:
-        """Whether there is no NaN and no infinity in it; the model apart if it is known to be."""
+    def is_finite(self, before: "State | None" = None) -> bool:
+        """Whether all numbers are finite, a model that it shares with another state apart."""
         arrays = [
             self.memory.gradient, self.memory.precision, self.heard,
             *self.past.arrays(), *self.points,
         ]  # fmt: skip
         if self.merged is not None:
             arrays += [*self.merged.linear, *self.merged.precision]
-        if with_model:
+        if before is None or self.model is not before.model:
             arrays.append(free_vector(self.model))
         return math.isfinite(sum(float(array.sum()) for array in arrays))
 

@@ -6,18 +6,15 @@ Nothing is changed in place, so an update that breaks off leaves no trace.
 import dataclasses
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Parts, Rows
 from streamgp.errors import NumericalError
-from streamgp.inducing.placement import Placer
-from streamgp.inference.large_batch import is_exact_in_parts
-from streamgp.inference.learner import Learner
-from streamgp.inference.prior import Points
-from streamgp.inference.state import State
+from streamgp.inducing.engines import Engines
+from streamgp.inference.engine import AnyState, Points
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
@@ -61,15 +58,15 @@ class Updater:
     """How a model takes in data: what it is, where points go, how it learns, what it forgets."""
 
     specification: Specification
-    placer: Placer
-    learner: Learner
+    engines: Engines
     forgetting: Forgetting
     batch_rows: int  # rows that are held in memory together
 
-    @property
-    def schedule(self) -> Schedule:
+    def schedule(self, state: AnyState) -> Schedule:
         """When hyperparameters are learned."""
-        return Schedule(self.learner.learning, self.forgetting, self.specification.channels)
+        learner = self.engines.of(state).learner
+        channels = self.specification.channels
+        return Schedule(learner.learning, self.forgetting, channels, learner.cost_grows)
 
     # -- a batch -------------------------------------------------------------------------------
 
@@ -86,13 +83,14 @@ class Updater:
             _, scores = watched(progress, rows, self._scores(before, rows))
             return max(scores.surprise.values())
 
-        due = self.schedule.is_due(progress, rows, surprise, learn=learn)
+        schedule, engine = self.schedule(before), self.engines.of(before)
+        due = schedule.is_due(progress, rows, surprise, learn=learn)
         if due and start is None:
             start = lifecycle.widened(self.specification, before, rows, axes)
         if due and not before.count:
-            tried = Starts(self.specification, self.placer, self.learner, before, rows, axes)
+            tried = Starts(self.specification, engine, before, rows, axes)
             start = tried.best()
-        how = _How(progress.updates + 1, due, due or self.schedule.remembers(rows, learn=learn))
+        how = _How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
         fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
         after, scores, work = fold(before, rows, start, how)
         now = progress.after(rows, after, updates=1, learned=due)
@@ -104,7 +102,7 @@ class Updater:
         """Learn hyperparameters from what is carried, without data."""
         begin, state = time.perf_counter(), progress.state
         assert state is not None
-        nothing = Rows(state.points[0][:0], np.zeros((0, 1)), np.zeros(0, int))
+        nothing = Rows(np.zeros((0, len(progress.schema.axes))), np.zeros((0, 1)), np.zeros(0, int))
         how = _How(progress.updates, learn=True, remember=True)
         after, work, _ = self._step(state, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
@@ -116,7 +114,7 @@ class Updater:
         result = Result.NOTHING_OBSERVED
         return self.report(progress, progress, nothing, Work(), result, time.perf_counter())
 
-    def _ready(self, progress: Progress, rows: Rows) -> State:
+    def _ready(self, progress: Progress, rows: Rows) -> Any:
         """The state before the rows, with every channel among them on a scale."""
         asked, state = self.specification, progress.state
         first = {
@@ -126,76 +124,78 @@ class Updater:
         }
         if state is None:
             axes = progress.schema.axes
-            state = lifecycle.begin(asked, self.learner, rows.x, first, axes)
-        return lifecycle.introduce(asked, state, first, rows) if first else state
+            state = lifecycle.begin(asked, self.engines, rows.x, first, axes)
+        if not first:
+            return state
+        return lifecycle.introduce(asked, self.engines.of(state).learner, state, first, rows)
 
-    def _faded(self, state: State, progress: Progress, rows: Rows) -> State:
+    def _faded(self, state: AnyState, progress: Progress, rows: Rows) -> Any:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0
         left = self.forgetting.left_after(advance)
-        return state if left == 1.0 else self.learner.tempered(state, left)
+        return state if left == 1.0 else self.engines.of(state).learner.tempered(state, left)
 
     def _fold(
-        self, before: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[State, Float[np.ndarray, " N"], Work]:
+        self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
+    ) -> tuple[Any, Float[np.ndarray, " N"], Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
-        learn, update = how.learn, how.update
-        if not learn and update > 1 and self.placer.settled(before, rows).all():
+        learn, update, placer = how.learn, how.update, self.engines.of(before).placer
+        if not learn and update > 1 and placer.settled(before, rows).all():
             after, work, numbers = self._step(before, rows, start, how)
             return after, numbers, work
         points, scores = None, None
         if learn:
-            before = self.placer.shifted(before, rows)
+            before = placer.shifted(before, rows)
         for _ in range(_PLACEMENTS):
-            wanted = self.placer.wanted(before, rows, start or before.model, update)
+            wanted = placer.wanted(before, rows, start or before.model, update)
             if points is not None and _suffice(points, wanted):
                 break
             points = wanted
-            room, placed = self.placer.room(before, points, rows)
-            moved = self.placer.move(room, placed)
-            moved = self.placer.refined(room, moved, rows, start or before.model)
+            moved = placer.placed(before, points, rows, start or before.model)
             after, work, numbers = self._step(moved, rows, start, how)
             if scores is None:  # of the rows before anything was learned from them
                 scores = numbers
             start = after.model
-            if not (learn and self.placer.strategy.follows_kernels):
+            if not (learn and placer.follows_kernels):
                 break
         assert points is not None
         assert scores is not None
-        work = work._replace(budget_spent=self.placer.exceeds_budget(points))
-        return self.placer.pruned(before, after, rows), scores, work
+        work = work._replace(budget_spent=placer.exceeds_budget(points))
+        return placer.pruned(before, after, rows), scores, work
 
     def _step(
-        self, state: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[State, Work, Float[np.ndarray, " N"]]:
+        self, state: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
+    ) -> tuple[Any, Work, Float[np.ndarray, " N"]]:
         """The state after, what it took, and the rows' scores."""
-        after, info = self.learner.step(state, rows, start, learn=how.learn, remember=how.remember)
+        learner = self.engines.of(state).learner
+        after, info = learner.step(state, rows, start, learn=how.learn, remember=how.remember)
         check(info.finite)
         work = Work(info.bound, info.e_rounds, info.m_evaluations)
         return after, work, info.log_predictive
 
     def _fold_in_parts(
-        self, before: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[State, Float[np.ndarray, " N"], Work]:
-        """A batch too large to hold at once, in random parts.
+        self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
+    ) -> tuple[Any, Float[np.ndarray, " N"], Work]:
+        """A batch too large to hold at once, in parts: random ones, or in the order of time.
 
         Parts that follow one another find points and hyperparameters. Where sites depend on what
         else is known, all parts are then learned once more, together.
         """
-        scores = self._scores(before, rows)
-        parts = Parts.of(rows, self.batch_rows, self.specification.seed)
+        scores, engine = self._scores(before, rows), self.engines.of(before)
+        seed = None if engine.learner.parts_follow_time else self.specification.seed
+        parts = Parts.of(rows, self.batch_rows, seed)
         state, works, seen, learned_at = before, [], 0, 0
         for part in parts:
             seen += part.size
-            due = how.learn and self.schedule.is_due_in_parts(seen, learned_at)
+            due = how.learn and self.schedule(before).is_due_in_parts(seen, learned_at)
             state, _, work = self._fold(state, part, start, how._replace(learn=due))
             learned_at = seen if due else learned_at
             start = state.model
             works.append(work)
         work = total(works)
-        if is_exact_in_parts(state.model, rows, factorised=self.learner.factorised):
+        if not engine.learner.must_revise(state, rows):
             return state, scores, work
-        moved = self.placer.move(before, state.points)
-        after, info = self.learner.revise(moved, state, parts, remember=how.remember)
+        moved = engine.placer.move(before, state.points)
+        after, info = engine.learner.revise(moved, state, parts, remember=how.remember)
         check(info.finite)
         return (
             after,
@@ -203,12 +203,12 @@ class Updater:
             work._replace(bound=info.bound, e_rounds=work.e_rounds + info.e_rounds),
         )
 
-    def _scores(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
+    def _scores(self, state: AnyState, rows: Rows) -> Float[np.ndarray, " N"]:
         """The log predictive density of each row, for a bounded number of them at a time."""
-        scores = []
+        scores, learner = [], self.engines.of(state).learner
         for begin in range(0, rows.size, self.batch_rows):
             part = rows.take(slice(begin, begin + self.batch_rows))
-            scores.append(self.learner.log_predictive(state, part))
+            scores.append(learner.log_predictive(state, part))
         return np.concatenate(scores)
 
     # -- what happened -------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class Updater:
         """How many inducing points each latent function has."""
         if progress.state is None:
             return (0,) * sum(self.specification.draws)
-        return tuple(len(points) for points in progress.state.points)
+        return progress.state.sizes
 
 
 def check(finite: bool) -> None:

@@ -1,17 +1,15 @@
 """Lifecycle: how a state begins, meets new channels and learns the scale of its inputs."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
-from streamgp.inference.learner import Learner
-from streamgp.inference.memory import Memory
-from streamgp.inference.posterior import latent_means
-from streamgp.inference.sites import Site
-from streamgp.inference.state import State
+from streamgp.inducing.engines import Engines
+from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.model.initial_scales import spread_of
 from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.model.specification import Specification, no_observations
@@ -31,20 +29,24 @@ _MUCH_WIDER = 2.0  # than the priors expect: the ground up to which they stay as
 
 def begin(
     specification: Specification,
-    learner: Learner,
+    engines: Engines,
     x: Float[np.ndarray, "N P"],
     first: Mapping[str, np.ndarray],
     axes: Sequence[Axis] = (),
-) -> State:
-    """The state before any data, on the scale of the first batch."""
+) -> Any:
+    """The state before any data, on the scale of the first batch, of the engine that suits it."""
     model = specification.model(x, next(iter(first.values())), input_names(axes))
-    no_points = tuple(np.zeros((0, x.shape[1])) for _ in range(sum(specification.draws)))
-    return learner.init(model, no_points)
+    engine = engines.chosen(unwrap(model).latent_kernels, x.shape[1])
+    return engine.learner.begin(model, x.shape[1])
 
 
 def introduce(
-    specification: Specification, state: State, first: Mapping[str, np.ndarray], rows: Rows
-) -> State:
+    specification: Specification,
+    learner: AnyLearner,
+    state: AnyState,
+    first: Mapping[str, np.ndarray],
+    rows: Rows,
+) -> Any:
     """Channels take their scale, and a start of their weights, from their first data.
 
     No site depends on it yet.
@@ -57,13 +59,14 @@ def introduce(
             channel = specification.channel(name, first[name])
             if state.count and free_size(channel.weights):
                 x = rows.x[rows.channel == index]
-                channel = _with_fitting_weights(state, channel, x, first[name])
+                known = learner.latent_means(state, x)
+                channel = _with_fitting_weights(known, channel, first[name])
         channels.append(channel)
     return state.replace(model=replaced(state.model, channels=tuple(channels)))
 
 
 def _with_fitting_weights(
-    state: State, channel: Channel, x: Float[np.ndarray, "N P"], y: np.ndarray
+    known: Float[np.ndarray, "N Q"], channel: Channel, y: np.ndarray
 ) -> Channel:
     """The channel with weights that fit its first data, as far as the latent functions are known.
 
@@ -71,9 +74,8 @@ def _with_fitting_weights(
     the rows, and the rows' sites (b, P) at the offset, W ← W + (UᵀPU + I)⁻¹ Uᵀ(b − PUW). From a
     start of the wrong sign, the functions would turn to the new channel and leave the old ones.
     """
-    plain, projection = unwrap(channel), state.prior.project(x)
-    known = latent_means(state.posterior, projection)
-    count, latents = len(x), len(plain.scale)
+    plain = unwrap(channel)
+    count, latents = len(known), len(plain.scale)
     offset = np.broadcast_to(plain.offset, (count, latents))
     b, p = plain.likelihood.curvature(y, offset, np.zeros((count, latents, latents)))
     weights = plain.weights.copy()
@@ -85,13 +87,13 @@ def _with_fitting_weights(
 
 
 def restarted(
-    specification: Specification, state: State, rows: Rows, axes: Sequence[Axis] = ()
+    specification: Specification, state: AnyState, rows: Rows, axes: Sequence[Axis] = ()
 ) -> MultiTaskGP | None:
     """The model with kernels started anew, while all inputs so far were at one place.
 
     Once inputs have a spread there is nothing to start anew, and the answer is None.
     """
-    if max(map(len, state.points)) > _MANY:
+    if max(state.sizes) > _MANY:
         return None
     known = np.concatenate([rows.x[:0], *state.points])
     if not len(known) or spread_of(known).any():
@@ -103,7 +105,7 @@ def restarted(
 
 
 def widened(
-    specification: Specification, state: State, rows: Rows, axes: Sequence[Axis] = ()
+    specification: Specification, state: AnyState, rows: Rows, axes: Sequence[Axis] = ()
 ) -> MultiTaskGP | None:
     """The model with lengthscales on the scale of the ground, if that has grown much.
 
@@ -135,35 +137,9 @@ def _centres(
     return prior_of(specification.kernels(x, no_observations(first), input_names(axes)))[0]
 
 
-def add_channel(specification: Specification, state: State) -> State:
+def add_channel(specification: Specification, state: AnyState) -> Any:
     """The state with a channel for the last name of the specification, which has no memory yet."""
     name, likelihood = list(specification.channels.items())[-1]
     channel = specification.channel(name, no_observations(likelihood))
     model = replaced(state.model, channels=(*state.model.channels, channel))
-    more = free_size(channel)
-    remembered = Memory(
-        np.pad(state.memory.gradient, (0, more)), np.pad(state.memory.precision, (0, more))
-    )
-    merged = state.merged
-    if merged is not None:
-        merged = _widened(merged, state.plain.basis_spreads().shape, unwrap(model).basis_spreads())
-    return state.replace(
-        model=model,
-        past=state.past.with_channel(likelihood.latents, model.basis_size),
-        memory=remembered,
-        heard=np.append(state.heard, 0.0),
-        merged=merged,
-    )
-
-
-def _widened(site: Site, old: tuple[int, int], new: np.ndarray) -> Site:
-    """The site with room for the mean weights of a further channel, of which it says nothing."""
-    *linear, last = site.linear
-    *precision, square = site.precision
-    begin = len(last) - old[0] * old[1]
-    weights = np.arange(new.size).reshape(new.shape)[: old[0], : old[1]]
-    places = np.concatenate([np.arange(begin), begin + weights.ravel()])
-    wider = np.zeros(begin + new.size)
-    wide = np.zeros((len(wider), len(wider)))
-    wider[places], wide[np.ix_(places, places)] = last, square
-    return Site((*linear, wider), (*precision, wide))
+    return state.with_channel(model, likelihood.latents)

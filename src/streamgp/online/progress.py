@@ -2,13 +2,14 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
+from streamgp.inference.chain.state import ChainState
 from streamgp.inference.state import State
 from streamgp.online.drift import Watch
 from streamgp.registry import storable
@@ -25,7 +26,7 @@ class Progress:
     """
 
     seen: Mapping[str, int]  # observations, by channel
-    state: State | None = None
+    state: State | ChainState | None = None
     updates: int = 0
     learned_at: int = 0  # observations when hyperparameters were last learned
     latest: float = -np.inf  # the largest first input
@@ -38,7 +39,7 @@ class Progress:
         """Observations of all channels."""
         return sum(self.seen.values())
 
-    def after(self, rows: Rows, state: State, *, updates: int, learned: bool) -> "Progress":
+    def after(self, rows: Rows, state: Any, *, updates: int, learned: bool) -> "Progress":
         """With these rows folded in, in so many updates."""
         seen = dict(self.seen)
         for name, own in rows.by_channel():

@@ -13,14 +13,14 @@ import numpy as np
 from jaxtyping import Bool
 
 from streamgp.data.batch import Rows
-from streamgp.inducing.placement import extends
-from streamgp.inference.state import State
+from streamgp.inference.engine import AnyState
 from streamgp.model.initial_scales import spread_of
 from streamgp.online.batch_update import Updater, Work, check, total
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 
 _RUN = 1024  # samples that are taken together at most
+_MANY = 8  # so many points are never at one place
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,33 +65,36 @@ class Streamer:
         rows = self._plain(progress, rows)
         if not rows.size:
             return progress, rows, Work()
-        placer, state = self.updater.placer, progress.state
+        state = progress.state
         assert state is not None
+        placer = self.updater.engines.of(state).placer
         settled, work = placer.settled(state, rows), Work()
         if not settled[0] and self.ahead and placer.foresees:
-            ready = placer.prepared(state, rows, progress.updates + 1)
+            ready, spent = placer.prepared(state, rows, progress.updates + 1)
             settled = placer.settled(ready, rows)
             if settled[0]:
-                work = Work(budget_spent=not extends(state.points, ready.points))
+                work = Work(budget_spent=spent)
                 progress = dataclasses.replace(progress, state=ready)
         return progress, rows.take(slice(_leading(settled))), work
 
     def _plain(self, progress: Progress, rows: Rows) -> Rows:
         """The leading rows of known channels before the next M step."""
         none, updater = rows.take(slice(0)), self.updater
-        if progress.state is None or updater.learner.factorised or updater.forgetting.factor < 1:
+        state = progress.state
+        if state is None or updater.forgetting.factor < 1:
             return none
-        if not _has_spread(progress.state):
+        if not updater.engines.of(state).learner.can_filter or not _has_spread(state):
             return none
         introduced = np.asarray([progress.seen[name] > 0 for name in rows.names])
         rows = rows.take(slice(_leading(introduced[rows.channel])))
-        before = updater.schedule.samples_before_next(progress, rows, learn=self.learn)
+        before = updater.schedule(state).samples_before_next(progress, rows, learn=self.learn)
         return rows.take(slice(before))
 
     def _filtered(self, progress: Progress, run: Rows) -> tuple[Progress, Scores]:
         assert progress.state is not None
-        after, scores = self.updater.learner.filter(progress.state, run)
-        check(after.is_finite())
+        learner = self.updater.engines.of(progress.state).learner
+        after, scores = learner.filter(progress.state, run)
+        check(after.is_finite(progress.state))
         now = progress.after(run, after, updates=run.size, learned=False)
         return watched(now, run, scores, one_by_one=True)
 
@@ -101,8 +104,8 @@ def _work_of(report: UpdateReport) -> Work:
     return Work(report.bound, report.e_rounds, report.m_evaluations, report.budget_spent)
 
 
-def _has_spread(state: State) -> bool:
-    return bool(spread_of(np.concatenate(state.points)).any())
+def _has_spread(state: AnyState) -> bool:
+    return max(state.sizes) > _MANY or bool(spread_of(np.concatenate(state.points)).any())
 
 
 def _leading(flags: Bool[np.ndarray, " N"]) -> int:

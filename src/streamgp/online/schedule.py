@@ -17,6 +17,7 @@ from streamgp.online.progress import Progress
 _CALM = 2.0  # surprise up to which hyperparameters are learned from a world that fades
 _WORTH_REMEMBERING = 0.1  # rows that are remembered, as a part of those between two M steps
 _GROWTH = 1.5  # of a large batch between two M steps
+_APART = 5  # the part of all observations that comes between two M steps is one over this
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Schedule:
         rule: How hyperparameters are learned, or None if never.
         forgetting: How the past fades.
         channels: The likelihood of each channel, by name.
+        cost_grows: Whether an M step takes time in proportion to all that was learned.
     """
 
     rule: VEM | None
     forgetting: Forgetting
     channels: Mapping[str, Likelihood]
+    cost_grows: bool = False
 
     def is_due(
         self, progress: Progress, rows: Rows, surprise: Callable[[], float], *, learn: bool
@@ -75,9 +78,14 @@ class Schedule:
         return seen >= _GROWTH * learned_at
 
     def _pause(self, progress: Progress) -> int:
-        """Observations between two M steps: `every`, and fewer while there are few."""
+        """Observations between two M steps: `every`, and fewer while there are few.
+
+        Where the cost of an M step grows with the past, they grow apart with it, so that what all
+        of them cost together stays in proportion to the stream.
+        """
         assert self.rule is not None
-        return max(min(self.rule.every, progress.learned_at // 2), 1)
+        pause = max(min(self.rule.every, progress.learned_at // 2), 1)
+        return max(pause, progress.learned_at // _APART) if self.cost_grows else pause
 
     def _is_flat(self, progress: Progress, rows: Rows) -> bool:
         """Whether every channel, these rows included, has shown one value only, of a continuum.

@@ -14,9 +14,8 @@ import numpy as np
 
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
-from streamgp.inducing.placement import Placer
-from streamgp.inference.learner import Learner
-from streamgp.inference.state import State
+from streamgp.inducing.engines import Engine
+from streamgp.inference.engine import AnyState
 from streamgp.inference.vem import VEM
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
@@ -43,17 +42,15 @@ class Starts:
 
     Attributes:
         specification: Of the model.
-        placer: Puts points for each start.
-        learner: Of the model, with a rule of learning.
+        engine: Puts points for each start, and learns.
         before: The state before any data.
         rows: The first batch.
         axes: What its input columns are.
     """
 
     specification: Specification
-    placer: Placer
-    learner: Learner
-    before: State
+    engine: Engine
+    before: AnyState
     rows: Rows
     axes: Sequence[Axis]
 
@@ -116,9 +113,9 @@ class Starts:
 
     def _tried(self, start: MultiTaskGP) -> _Tried:
         rule = VEM(rounds=1, evaluations=_EVALUATIONS)
-        learner = dataclasses.replace(self.learner, learning=rule)
-        points = self.placer.wanted(self.before, self._some, start, 1)
-        moved = self.placer.move(self.before, points)
+        placer, learner = self.engine.placer, self.engine.learner.with_rule(rule)
+        points = placer.wanted(self.before, self._some, start, 1)
+        moved = placer.move(self.before, points)
         state, info = learner.step(moved, self._some, start, remember=False)
         theta, (centre, width) = free_vector(state.model), prior_of(state.model)
         score = info.bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))

@@ -10,7 +10,8 @@ import numpy as np
 from streamgp.data.axes import Axis, input_names
 from streamgp.errors import FileError, problem
 from streamgp.inducing import Fixed, as_given, as_strategy
-from streamgp.inducing.placement import Placer
+from streamgp.inducing.engines import Engines
+from streamgp.inference.chain.state import ChainState
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import Past, empty
@@ -23,8 +24,10 @@ from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 from streamgp.parameters import Frozen, Module, Node, fixed, free_size, replaced
+from streamgp.persistence.chain_states import check_chain
 from streamgp.persistence.container import seal, unseal
 from streamgp.persistence.documents import Document, Tensors
+from streamgp.persistence.requirements import require
 from streamgp.persistence.values import attributes, decode, encode
 
 
@@ -60,8 +63,9 @@ def pack(
         "scale": setup.scale,
         "plain": setup.plain,
         "mean": setup.mean,
-        "learner": updater.learner,
-        "inducing": as_given(updater.placer.strategy),
+        "learner": updater.engines.settings,
+        "inducing": as_given(updater.engines.strategy),
+        "engine": updater.engines.choice,
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
         "progress": progress,
@@ -79,8 +83,8 @@ def unpack(data: bytes) -> Contents:
         contents, tensors = unseal(data)
         built = _build(contents, tensors)
         _check(built.updater, built.progress)
-        _require(isinstance(built.notes, dict), "notes by name")
-        _require(isinstance(built.bookkeeping, dict), "bookkeeping by name")
+        require(isinstance(built.notes, dict), "notes by name")
+        require(isinstance(built.bookkeeping, dict), "bookkeeping by name")
     return built
 
 
@@ -97,19 +101,18 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 
 def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
-    gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}}
+    gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}, "engine": "auto"}
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
     asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean")
     specification = Specification(**{name: parts[name] for name in asked})
-    learner = parts["learner"]
-    placer = Placer(as_strategy(parts["inducing"]), learner)
-    updater = Updater(specification, placer, learner, parts["forgetting"], parts["batch_rows"])
+    engines = Engines(parts["engine"], as_strategy(parts["inducing"]), parts["learner"])
+    updater = Updater(specification, engines, parts["forgetting"], parts["batch_rows"])
     return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])
 
 
 def _with_axes(progress: Progress) -> Progress:
     """The first files did not say what inputs are: they were numbers."""
-    if progress.state is None or progress.schema.axes:
+    if not isinstance(progress.state, State) or progress.schema.axes:
         return progress
     axes = (Axis(),) * progress.state.points[0].shape[1]
     return dataclasses.replace(progress, schema=dataclasses.replace(progress.schema, axes=axes))
@@ -119,17 +122,17 @@ def _with_axes(progress: Progress) -> Progress:
 
 
 def _check(updater: Updater, progress: Progress) -> None:
-    setup, strategy = updater.specification, updater.placer.strategy
-    _require(isinstance(updater.learner, Learner), "a learner")
-    _require(isinstance(updater.forgetting, Forgetting), "a rule of forgetting")
-    _require(isinstance(progress, Progress), "the progress made")
-    _require(isinstance(setup.mixing, dict), "mixing weights by channel")
+    setup, strategy = updater.specification, updater.engines.strategy
+    require(isinstance(updater.engines.settings, Learner), "a learner")
+    require(isinstance(updater.forgetting, Forgetting), "a rule of forgetting")
+    require(isinstance(progress, Progress), "the progress made")
+    require(isinstance(setup.mixing, dict), "mixing weights by channel")
     if isinstance(strategy, Fixed):
-        _require(Fixed(strategy.points) == strategy, "inducing points")
-    _require(_is_count(updater.batch_rows, least=1), "a number of rows")
-    _require(_is_count(setup.seed), "a seed")
-    _require(type(setup.plain) is bool, "whether the kernel's variance is learned")
-    _require(set(setup.channels) == set(progress.seen), "counts of every channel")
+        require(Fixed(strategy.points) == strategy, "inducing points")
+    require(_is_count(updater.batch_rows, least=1), "a number of rows")
+    require(_is_count(setup.seed), "a seed")
+    require(type(setup.plain) is bool, "whether the kernel's variance is learned")
+    require(set(setup.channels) == set(progress.seen), "counts of every channel")
     _check_progress(progress)
     if progress.state is not None:
         _check_state(progress.state, updater, progress.schema.axes)
@@ -138,32 +141,42 @@ def _check(updater: Updater, progress: Progress) -> None:
 def _check_progress(progress: Progress) -> None:
     counts = (*progress.seen.values(), progress.updates, progress.learned_at)
     begun = progress.state is not None
-    _require(all(_is_count(count) for count in counts), "counts that are not negative")
-    _require(begun == (progress.updates > 0) == (progress.total > 0), "a state once there is data")
-    _require(progress.learned_at <= progress.total, "no more learned than seen")
-    _require(begun == bool(np.isfinite(progress.latest)), "the latest input")
-    _require(set(progress.watches) <= set(progress.seen), "watches of channels")
-    _require(not any(w.variance < 0 for w in progress.watches.values()), "spreads of scores")
+    require(all(_is_count(count) for count in counts), "counts that are not negative")
+    require(begun == (progress.updates > 0) == (progress.total > 0), "a state once there is data")
+    require(progress.learned_at <= progress.total, "no more learned than seen")
+    require(begun == bool(np.isfinite(progress.latest)), "the latest input")
+    require(set(progress.watches) <= set(progress.seen), "watches of channels")
+    require(not any(w.variance < 0 for w in progress.watches.values()), "spreads of scores")
 
 
-def _check_state(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
+def _check_state(state: State | ChainState, updater: Updater, axes: Sequence[Axis]) -> None:
     """The state has the structure and the shapes of one that the specification makes."""
-    widths = {z.shape[1] for z in state.points if z.ndim == 2}
-    _require(len(widths) == 1 and all(z.ndim == 2 for z in state.points), "inducing points")
-    _require(widths.pop() == len(axes), "an axis for every input column")
     _check_model(state.model, updater.specification, axes)
-    _require(len(state.points) == sum(state.model.draws), "points of every latent function")
-    _check_sizes(state, factorised=updater.learner.factorised)
-    _require(bool(np.all(state.heard >= 0)), "counts that are not negative")
-    _require(_is_double(state) and state.is_finite(), "finite numbers in the state")
+    theta, remembered = free_size(state.model), [state.memory.gradient, state.memory.precision]
+    require(_sizes(remembered) == [(theta,), (theta, theta)], "a memory of that size")
+    require(state.heard.shape == (len(state.model.channels),), "counts of every channel")
+    require(bool(np.all(state.heard >= 0)), "counts that are not negative")
+    if isinstance(state, ChainState):
+        check_chain(state, axes)
+    else:
+        _check_dense(state, updater, axes)
+
+
+def _check_dense(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
+    widths = {z.shape[1] for z in state.points if z.ndim == 2}
+    require(len(widths) == 1 and all(z.ndim == 2 for z in state.points), "inducing points")
+    require(widths.pop() == len(axes), "an axis for every input column")
+    require(len(state.points) == sum(state.model.draws), "points of every latent function")
+    _check_sizes(state, factorised=updater.engines.settings.factorised)
+    require(_is_double(state) and state.is_finite(), "finite numbers in the state")
 
 
 def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequence[Axis]) -> None:
     for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
-        _require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
-        _require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
+        require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
+        require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
     prototype = _with_fixed_scales(specification.prototype(input_names(axes)), model)
-    _require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
+    require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
 
 
 def _with_fixed_scales(prototype: MultiTaskGP, model: MultiTaskGP) -> MultiTaskGP:
@@ -180,17 +193,13 @@ def _with_fixed_scales(prototype: MultiTaskGP, model: MultiTaskGP) -> MultiTaskG
 def _check_sizes(state: State, *, factorised: bool) -> None:
     model, sizes = state.model, [len(z) for z in state.points]
     blank = empty(model.outputs, sizes, model.basis_size, factorised=factorised)
-    _require(_sizes(state.past.arrays()) == _sizes(blank.arrays()), "a past of that size")
-    _require(state.heard.shape == (len(model.channels),), "counts of every channel")
+    require(_sizes(state.past.arrays()) == _sizes(blank.arrays()), "a past of that size")
     if state.merged is not None:
         blocks = [*sizes, model.basis_size * len(model.outputs.channel)]
         blocks = blocks if factorised else [sum(blocks)]
         found = _sizes([*state.merged.linear, *state.merged.precision])
         wanted = [*((size,) for size in blocks), *((size, size) for size in blocks)]
-        _require(found == wanted, "a merged site of that size")
-    theta = free_size(model)
-    remembered = _sizes([state.memory.gradient, state.memory.precision])
-    _require(remembered == [(theta,), (theta, theta)], "a memory of that size")
+        require(found == wanted, "a merged site of that size")
 
 
 def _sizes(arrays: Sequence[np.ndarray]) -> list[tuple[int, ...]]:
@@ -236,8 +245,3 @@ def _shapes(tree: Any) -> Any:
 def _is_count(value: Any, least: int = 0) -> bool:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return whole and value >= least
-
-
-def _require(holds: bool, what: str) -> None:
-    if not holds:
-        raise ValueError(f"expected {what}")

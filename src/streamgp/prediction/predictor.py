@@ -10,8 +10,7 @@ from jaxtyping import Float
 from streamgp.data.frames import make_frame
 from streamgp.data.schema import Inputs, Schema, read_inputs
 from streamgp.errors import DataError, problem
-from streamgp.inference.learner import Learner
-from streamgp.inference.state import State
+from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.numerics.linalg import square_root
 from streamgp.prediction.prediction import Draw, Prediction, check_count
@@ -76,8 +75,8 @@ class Predictions(dict[str, Prediction]):
 class Predictor:
     """A state, and what its channels and inputs are called."""
 
-    learner: Learner
-    state: State
+    learner: AnyLearner
+    state: AnyState
     channels: tuple[str, ...]
     schema: Schema
 

@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.errors import DataError, problem
+from streamgp.inducing import Adaptive
+from streamgp.inducing.engines import Engines
 from streamgp.inference.learner import Learner
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
@@ -25,9 +27,10 @@ def start_model(specification: Specification, data: Data) -> MultiTaskGP:
     """The model before it has learned any data, on the scale of these data."""
     inputs = np.concatenate([matrix(x) for x, _ in data.values()])
     values = {name: np.asarray(y, float) for name, (_, y) in data.items()}
-    state = lifecycle.begin(specification, Learner(None), inputs, values)
+    learner = Learner(None)
+    state = lifecycle.begin(specification, Engines("dense", Adaptive(), learner), inputs, values)
     every = rows(list(specification.names), data)
-    return lifecycle.introduce(specification, state, values, every).model
+    return lifecycle.introduce(specification, learner, state, values, every).model
 
 
 def literal_model(specification: Specification, data: Data) -> MultiTaskGP:

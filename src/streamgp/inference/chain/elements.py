@@ -82,7 +82,7 @@ class Gains(NamedTuple):
 
 def taken(parts: T, which: Which) -> T:
     """Some of the elements, messages, moves or sites."""
-    return type(parts)(*(part[which] for part in parts))  # type: ignore[call-overload]
+    return type(parts)(*(part[which] for part in parts))
 
 
 def joined(*pieces: T) -> T:

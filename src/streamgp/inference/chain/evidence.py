@@ -101,7 +101,9 @@ class _Pass:
         inners = []
         for part in self._parts():
             pairs = self.stretch.pairs(part)
-            inners.append(self.mixing.inner(self.past.segment[part].sums, self._moments(pairs)))
+            inners.append(
+                self.mixing.inner(self.past.segment[part].sums, Moments.of(pairs, self.weights))
+            )
             transition, noise = self._by_moves(pairs, part)
             np.add.at(by_a, which[part], transition)
             np.add.at(by_q, which[part], noise)
@@ -111,13 +113,6 @@ class _Pass:
         count = self.past.segment.count
         for begin in range(0, count, _TOGETHER):
             yield slice(begin, min(begin + _TOGETHER, count))
-
-    def _moments(self, pairs: Pairs) -> Moments:
-        second = self.weights.second
-        mean, bent = pairs.mean, pairs.mean @ second
-        xx = pairs.covariance + bent @ np.swapaxes(mean, 1, 2)
-        x, x_beta = bent[:, :, 0], bent[:, :, 1:]
-        return Moments(x, xx, x_beta, self.weights.mean, second[1:, 1:])
 
     def _by_moves(self, pairs: Pairs, part: slice) -> tuple[np.ndarray, np.ndarray]:
         """E[δaᵀ] and ½(E[δδᵀ] − J), δ = R·g − M·x."""

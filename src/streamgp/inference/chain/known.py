@@ -25,7 +25,7 @@ from streamgp.inference.chain.elements import (
     taken,
 )
 from streamgp.inference.chain.law import Law
-from streamgp.inference.chain.mixing import Mixing
+from streamgp.inference.chain.mixing import Mixing, Moments
 from streamgp.inference.chain.segments import SIZE, Segment, cut
 from streamgp.inference.chain.segments import joined as joined_segments
 from streamgp.inference.chain.stretch import Pairs, Stretch, Weights, paired
@@ -40,6 +40,7 @@ class Link:
     def __init__(self, segment: Segment, forward: Forward, whole: Elements | None = None):
         self.segment, self.forward, self._whole = segment, forward, whole
         self._smoothed: tuple[Backward, Backward] | None = None  # for which end, at all states
+        self._stiffness: tuple[Backward, np.ndarray] | None = None
 
     def whole(self, mixing: Mixing) -> Elements:
         """All of it as one element."""
@@ -53,6 +54,16 @@ class Link:
             stretch = dataclasses.replace(self.stretch(mixing), after=after)
             self._smoothed = (after, stretch.backward)
         return self._smoothed[1]
+
+    def stiffness(
+        self, mixing: Mixing, after: Backward, weights: Weights
+    ) -> Float[np.ndarray, "C Q Q"]:
+        """Σ P E[u uᵀ] over its rows, of each pair of latent parameters, open variance apart."""
+        if self._stiffness is None or self._stiffness[0] is not after:
+            pairs = dataclasses.replace(self.stretch(mixing), after=after).pairs()
+            inner = mixing.inner(self.segment.sums, Moments.of(pairs, weights))
+            self._stiffness = (after, -2.0 * inner.states)
+        return self._stiffness[1]
 
     def stretch(self, mixing: Mixing) -> Stretch:
         """Its intervals, with nothing after them."""
@@ -171,6 +182,21 @@ class Known:
     def first(self) -> Backward:
         """What all data say of the first state."""
         return returned(self.links[0].whole(self.mixing), self.after(0))
+
+    @functools.cached_property
+    def stiffness(self) -> Float[np.ndarray, "C Q Q"]:
+        """Σ P E[u uᵀ] over all rows, of each pair of latent parameters, open variance apart.
+
+        A link about which later data have said nothing new is not computed again. What it says is
+        then from when the weights of mean functions were known a little less well.
+        """
+        reading = self.mixing.reading
+        latents, pairs = self.law.latents, len(reading.outputs.left)
+        total = np.zeros((pairs, latents, latents))
+        for number in range(len(self.links) - 1, -1, -1):
+            link, after = self.links[number], self.after(number)
+            total += link.stiffness(self.mixing, after, self.weights)
+        return total
 
     # -- some of it ------------------------------------------------------------------------------
 

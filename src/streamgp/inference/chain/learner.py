@@ -1,7 +1,8 @@
 """The functional core of chains: init, step, filter, predict. Pure functions of a state."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -51,7 +52,16 @@ class ChainLearner:
     def _options(self) -> Options:
         return Options(False, self.e_rounds, self.e_tolerance)
 
-    def init(self, model: MultiTaskGP) -> ChainState:
+    # Hyperparameters are learned by passes over the whole chain.
+    cost_grows: ClassVar[bool] = True
+    parts_follow_time: ClassVar[bool] = True
+    can_filter: ClassVar[bool] = True
+
+    def with_rule(self, rule: VEM | None) -> "ChainLearner":
+        """The same with another rule of learning."""
+        return dataclasses.replace(self, learning=rule)
+
+    def begin(self, model: MultiTaskGP, columns: int) -> ChainState:
         """The state before any data."""
         heard = np.zeros(len(model.channels))
         return ChainState(model, (), Totals.blank(model), memory.blank(model), heard)
@@ -96,10 +106,9 @@ class ChainLearner:
         begin = here if start is None or start is state.model else episode.trial(start)
         learned = episode.learn(begin, self.learning if learn else None)
         trial, fit = learned.trial, learned.fit
-        after, bound, since = trial.state, trial.state.known.weights.log_evidence, 0
+        after, bound = trial.state, trial.state.known.weights.log_evidence
         if trial.setting is not None and fit is not None:
             after, bound = folded(trial.state, trial.setting, fit), fit.bound
-            since = trial.setting.window.first
         after = following(
             after, after.known, heard=episode.heard, memory=self._remembered(state, learned)
         )
@@ -108,8 +117,18 @@ class ChainLearner:
             now, then = trial.state.mixing.reading, state.mixing.reading
             bound += now.beside(state.totals) - then.beside(state.totals)
         work = (learned.e_rounds, learned.m_evaluations)
-        finite = after.is_finite(since=since) and bool(np.isfinite(bound))
+        finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, batch.as_they_came(before), *work, finite)
+
+    def must_revise(self, state: ChainState, rows: Rows) -> bool:
+        """Never: parts follow one another in time, so that each sees all it depends on."""
+        return False
+
+    def revise(
+        self, before: ChainState, streamed: ChainState, parts: Iterable[Rows], *, remember: bool
+    ) -> tuple[ChainState, Info]:
+        """Not needed: see `must_revise`."""
+        raise AssertionError("a chain does not revise")
 
     def filter(self, state: ChainState, rows: Rows) -> tuple[ChainState, Float[np.ndarray, " N"]]:
         """Fold rows in one by one, in order, at fixed hyperparameters.

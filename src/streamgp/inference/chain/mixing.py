@@ -13,6 +13,7 @@ from jaxtyping import Float
 from streamgp.inference.chain.elements import PairSites
 from streamgp.inference.chain.law import Law
 from streamgp.inference.chain.segments import Sums, triangle
+from streamgp.inference.chain.stretch import Pairs, Weights
 from streamgp.inference.reading import Inner, Reading
 
 
@@ -148,3 +149,11 @@ class Moments:
     x_beta: Float[np.ndarray, "n 2d K"]
     beta: Float[np.ndarray, " K"]
     beta_beta: Float[np.ndarray, "K K"]
+
+    @classmethod
+    def of(cls, pairs: Pairs, weights: Weights) -> "Moments":
+        """From q of the states given g = (1, β), and q(β)."""
+        second = weights.second
+        bent = pairs.mean @ second
+        xx = pairs.covariance + bent @ np.swapaxes(pairs.mean, 1, 2)
+        return cls(bent[:, :, 0], xx, bent[:, :, 1:], weights.mean, second[1:, 1:])

@@ -17,8 +17,9 @@ from streamgp.inference.memory import Memory
 from streamgp.inference.past import counted
 from streamgp.inference.reading import Reading
 from streamgp.inference.sites import RowSites
+from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.parameters import free_vector, unwrap
+from streamgp.parameters import free_size, free_vector, unwrap
 from streamgp.registry import storable
 
 
@@ -152,6 +153,15 @@ class ChainState:
         whole = np.sum(weights * totals.mass[:, None], axis=0) * self.mixing.law.variance
         return left / np.maximum(whole, 1e-300)
 
+    @functools.cached_property
+    def open_weights(self) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
+        """What data leave open about the loadings of each channel."""
+        held, diagonal = self.known.stiffness.copy(), np.arange(sum(self.model.draws))
+        held[:, diagonal, diagonal] += self.totals.slack
+        reading = self.mixing.reading
+        strength = reading.strength[reading.outputs.pair_channel]
+        return open_weights(self.model, strength[:, None, None] * held)
+
     @property
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
         """E_q[β]: the expected weights of each latent parameter's mean functions."""
@@ -163,12 +173,23 @@ class ChainState:
         """The observations that the state stands for, faded ones in part."""
         return float(np.sum(self.heard))
 
+    def with_channel(self, model: MultiTaskGP, latents: int) -> "ChainState":
+        """The same with a further channel, the last of that model, of which nothing is known."""
+        states, basis = 2 * self.mixing.law.size, model.basis_size
+        return self.replace(
+            model=model,
+            segments=tuple(s.with_channel(latents, states, basis) for s in self.segments),
+            totals=self.totals.with_channel(latents),
+            memory=self.memory.widened(free_size(model)),
+            heard=np.append(self.heard, 0.0),
+        )
+
     def replace(self, **changes: Any) -> "ChainState":
         """A copy with some fields changed, by name."""
         return dataclasses.replace(self, **changes)
 
-    def is_finite(self, *, since: int = 0) -> bool:
-        """Whether there is no NaN and no infinity in it, segments before a number apart."""
+    def is_finite(self, before: "ChainState | None" = None) -> bool:
+        """Whether all numbers are finite, those that it shares with another state apart."""
         arrays = [
             self.memory.gradient,
             self.memory.precision,
@@ -176,8 +197,10 @@ class ChainState:
             free_vector(self.model),
             *self.totals.arrays(),
         ]
-        for segment in self.segments[since:]:
-            arrays += [segment.times, segment.linear, segment.precision]
+        shared = set() if before is None else set(map(id, before.segments))
+        for segment in self.segments:
+            if id(segment) not in shared:
+                arrays += [segment.times, segment.linear, segment.precision]
         return math.isfinite(sum(float(array.sum()) for array in arrays))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,0 +1,141 @@
+"""Engines: the two ways to keep what is known, and which one a model has."""
+
+import dataclasses
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from jaxtyping import Bool
+
+from streamgp.data.batch import Rows
+from streamgp.errors import ConfigurationError, problem
+from streamgp.inducing.adaptive import Adaptive
+from streamgp.inducing.chain_placement import ChainPlacer
+from streamgp.inducing.placement import Placer
+from streamgp.inducing.strategy import AbstractStrategy
+from streamgp.inference.carry import Projection
+from streamgp.inference.chain.learner import ChainLearner
+from streamgp.inference.chain.state import ChainState
+from streamgp.inference.engine import AnyLearner, AnyState, Points
+from streamgp.inference.learner import Learner
+from streamgp.kernels import Kernel
+from streamgp.model.multitask import MultiTaskGP
+
+CHOICES = ("auto", "dense", "chain")
+
+
+class AnyPlacer(Protocol):
+    """How states come to have points for rows. See `Placer` for what each method does."""
+
+    @property
+    def foresees(self) -> bool:
+        """Whether points may be placed before the rows that want them are learned."""
+
+    @property
+    def follows_kernels(self) -> bool:
+        """Whether points depend on the kernels, so that they are placed again once these change."""
+
+    def settled(self, state: Any, rows: Rows) -> Bool[np.ndarray, " N"]:
+        """Which rows change no point."""
+
+    def wanted(self, before: Any, rows: Rows, model: MultiTaskGP, update: int) -> Points:
+        """The points that rows ask for."""
+
+    def exceeds_budget(self, points: Points) -> bool:
+        """Whether there would be more points than there may be."""
+
+    def prepared(self, state: Any, rows: Rows, update: int) -> tuple[Any, bool]:
+        """The state with points for the first of these rows, and whether others had to go."""
+
+    def placed(self, before: Any, points: Points, rows: Rows, start: MultiTaskGP) -> Any:
+        """The state at these points, ready to learn the rows."""
+
+    def move(self, before: Any, points: Points) -> Any:
+        """The state at these points."""
+
+    def shifted(self, state: Any, rows: Rows) -> Any:
+        """The state with its points where they serve past and rows best, if asked for."""
+
+    def pruned(self, before: Any, state: Any, rows: Rows) -> Any:
+        """The state without the points that it needs least."""
+
+
+class Engine(NamedTuple):
+    """A way to keep what is known."""
+
+    name: str
+    placer: AnyPlacer
+    learner: AnyLearner
+
+
+@dataclasses.dataclass(frozen=True)
+class Engines:
+    """Both engines under some settings.
+
+    Attributes:
+        choice: The one that was asked for: "dense", "chain", or "auto" for whichever suits.
+        strategy: Where the dense engine puts points.
+        settings: How the dense engine learns. The chain takes from it what it can.
+    """
+
+    choice: str
+    strategy: AbstractStrategy
+    settings: Learner
+
+    def __post_init__(self) -> None:
+        if self.choice not in CHOICES:
+            raise ConfigurationError(
+                problem(f"an engine among {list(CHOICES)}", repr(self.choice), "Check the name.")
+            )
+        if self.choice == "chain" and not self._allow_chain:
+            raise ConfigurationError(
+                problem(
+                    "an engine that suits the settings",
+                    'engine="chain" with `inducing`, `factorised` or `carry`, which it does not '
+                    "have",
+                    'Leave those out, or ask for engine="dense".',
+                )
+            )
+
+    @property
+    def dense(self) -> Engine:
+        """Inducing values at points of any inputs."""
+        return Engine("dense", Placer(self.strategy, self.settings), self.settings)
+
+    @property
+    def chain(self) -> Engine:
+        """States at times."""
+        own = self.settings
+        learner = ChainLearner(own.learning, own.e_rounds, own.e_tolerance, own.weight_uncertainty)
+        return Engine("chain", ChainPlacer(learner), learner)
+
+    def of(self, state: AnyState) -> Engine:
+        """The engine that a state belongs to."""
+        return self.chain if isinstance(state, ChainState) else self.dense
+
+    def chosen(self, kernels: tuple[Kernel, ...], columns: int) -> Engine:
+        """The engine of a model that begins.
+
+        Args:
+            kernels: Of its latent functions.
+            columns: How many columns its inputs have.
+        """
+        suits = columns == 1 and all(kernel.state_space() is not None for kernel in kernels)
+        if self.choice == "chain" and not suits:
+            raise ConfigurationError(
+                problem(
+                    'one input column and Markov kernels for engine="chain"',
+                    f"{columns} columns, and kernels "
+                    f"{', '.join(type(kernel).__name__ for kernel in kernels)}",
+                    "Use Matérn, Periodic, Linear and Constant kernels, their sums and products, "
+                    'over one input; or leave `engine` at "auto".',
+                )
+            )
+        if self.choice == "dense" or not suits or not self._allow_chain:
+            return self.dense
+        return self.chain
+
+    @property
+    def _allow_chain(self) -> bool:
+        own = self.settings
+        plain = isinstance(own.carry, Projection) and not own.factorised
+        return plain and self.strategy == Adaptive()

@@ -1,0 +1,136 @@
+"""What every engine has in common: a state, and a learner of states.
+
+An engine is a way to keep what is known. The dense one keeps inducing values at points of any
+inputs (`State`, `Learner`). The chain keeps states at times (`ChainState`, `ChainLearner`).
+Everything above this folder sees these protocols only.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Rows
+from streamgp.inference.memory import Memory
+from streamgp.inference.state import Info
+from streamgp.inference.vem import VEM
+from streamgp.model.multitask import MultiTaskGP
+
+Points = tuple[Float[np.ndarray, "_ P"], ...]
+
+
+class AnyState(Protocol):
+    """All that is kept of the past."""
+
+    @property
+    def model(self) -> MultiTaskGP:
+        """The hyperparameters, still wrapped: constrained, with priors."""
+
+    @property
+    def plain(self) -> MultiTaskGP:
+        """The model with plain numbers for its parameters."""
+
+    @property
+    def memory(self) -> Memory:
+        """How past data depend on hyperparameters in ways that sums cannot tell."""
+
+    @property
+    def heard(self) -> Float[np.ndarray, " D"]:
+        """The observations of each channel that it stands for, faded ones in part."""
+
+    @property
+    def count(self) -> float:
+        """The observations that it stands for, faded ones in part."""
+
+    @property
+    def points(self) -> Points:
+        """The inducing points of each latent function."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many inducing points each latent function has."""
+
+    @property
+    def open_variance(self) -> Float[np.ndarray, " Q"]:
+        """The part of each latent function's variance at past rows that its points leave open."""
+
+    @property
+    def mean_weights(self) -> Float[np.ndarray, "O B"]:
+        """E_q[β]: the expected weights of each latent parameter's mean functions."""
+
+    def is_finite(self, before: Any = None) -> bool:
+        """Whether all numbers are finite, those that it shares with another state apart."""
+
+    def replace(self, **changes: Any) -> Any:
+        """A copy with some fields changed, by name."""
+
+    def with_channel(self, model: MultiTaskGP, latents: int) -> Any:
+        """The same with a further channel, the last of that model, of which nothing is known."""
+
+
+class AnyLearner(Protocol):
+    """How states begin, learn and are read. See `Learner` for what each method does."""
+
+    @property
+    def learning(self) -> VEM | None:
+        """How hyperparameters are learned; None leaves them alone."""
+
+    @property
+    def cost_grows(self) -> bool:
+        """Whether learning hyperparameters takes time in proportion to all that was learned."""
+
+    @property
+    def parts_follow_time(self) -> bool:
+        """Whether large batches are learned in the order of time, instead of in random parts."""
+
+    @property
+    def can_filter(self) -> bool:
+        """Whether samples can be taken one after the other by `filter`."""
+
+    def with_rule(self, rule: VEM | None) -> Any:
+        """The same with another rule of learning."""
+
+    def begin(self, model: MultiTaskGP, columns: int) -> Any:
+        """The state before any data, for inputs of so many columns."""
+
+    def tempered(self, state: Any, part: float) -> Any:
+        """The state with that part of all it was told."""
+
+    def step(
+        self,
+        state: Any,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> tuple[Any, Info]:
+        """Fold rows in; with `learn`, hyperparameters as well."""
+
+    def must_revise(self, state: Any, rows: Rows) -> bool:
+        """Whether rows that were learned in parts must be learned once more, together."""
+
+    def revise(
+        self, before: Any, streamed: Any, parts: Iterable[Rows], *, remember: bool
+    ) -> tuple[Any, Info]:
+        """Learn parts of one batch together."""
+
+    def filter(self, state: Any, rows: Rows) -> tuple[Any, Float[np.ndarray, " N"]]:
+        """Fold rows in one by one, in order, at fixed hyperparameters."""
+
+    def predict(
+        self, state: Any, x: Float[np.ndarray, "N P"], channel: int
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """Mean and covariance of the latent parameters f of a channel at each input."""
+
+    def predict_joint(
+        self, state: Any, x: Float[np.ndarray, "N P"], channels: Sequence[int]
+    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        """q(f) of several channels at all inputs together."""
+
+    def latent_means(self, state: Any, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
+        """E_q[u] of each latent function."""
+
+    def log_predictive(self, state: Any, rows: Rows) -> Float[np.ndarray, " N"]:
+        """log p(y) of each row, nothing learned."""

@@ -1,0 +1,36 @@
+"""Does a state that is kept as a chain fit its own model?"""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamgp.data.axes import Axis
+from streamgp.inference.chain.segments import Segment
+from streamgp.inference.chain.state import ChainState, Totals
+from streamgp.persistence.requirements import require
+
+
+def check_chain(state: ChainState, axes: Sequence[Axis]) -> None:
+    """Refuse a chain whose parts do not fit."""
+    model = state.model
+    require(len(axes) == 1, "one input column")
+    kernels = state.plain.latent_kernels
+    require(all(kernel.state_space() is not None for kernel in kernels), "Markov kernels")
+    require(isinstance(state.segments, tuple) and len(state.segments) > 0, "segments of a chain")
+    require(all(isinstance(s, Segment) for s in state.segments), "segments of a chain")
+    features = 2 * state.mixing.law.size + model.basis_size
+    for segment in state.segments:
+        require(segment.times.ndim == 1 and len(segment.times) > 1, "times of a chain")
+        blank = Segment.blank(
+            segment.times, len(model.outputs.channel), len(model.outputs.left), features
+        )
+        require(segment.linear.shape == blank.linear.shape, "sums of that size")
+        require(segment.precision.shape == blank.precision.shape, "sums of that size")
+        require(bool(np.all(np.diff(segment.times) > 0)), "times in order")
+    for one, other in itertools.pairwise(state.segments):
+        require(one.times[-1] == other.times[0], "segments that follow one another")
+    require(isinstance(state.totals, Totals), "totals of a chain")
+    shapes = [array.shape for array in Totals.blank(model).arrays()]
+    require([array.shape for array in state.totals.arrays()] == shapes, "totals of that size")
+    require(state.is_finite(), "finite numbers in the state")
