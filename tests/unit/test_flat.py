@@ -8,6 +8,7 @@ import pytest
 import streamgp as sgp
 from streamgp.data.batch import Rows
 from streamgp.online.progress import Progress
+from streamgp.online.schedule import Schedule
 
 X = np.linspace(0, 1, 12)
 
@@ -65,4 +66,5 @@ def test_flat_is_one_value_of_a_continuum_in_every_channel(likelihoods, seen, ne
     progress = Progress(dict.fromkeys(model.channels, 0))
     for past in seen:
         progress = dataclasses.replace(progress, levels=progress.levels_with(past))
-    assert model._version.updater.schedule._is_flat(progress, new) is flat
+    schedule = Schedule(sgp.VEM(), sgp.Forgetting(), model.likelihoods)
+    assert schedule._is_flat(progress, new) is flat

@@ -17,8 +17,8 @@ from streamgp.inference.chain.learner import ChainLearner
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.engine import AnyLearner, AnyState, Points
 from streamgp.inference.learner import Learner
-from streamgp.kernels import Kernel
 from streamgp.model.multitask import MultiTaskGP
+from streamgp.parameters import unwrap
 
 CHOICES = ("auto", "dense", "chain")
 
@@ -112,13 +112,10 @@ class Engines:
         """The engine that a state belongs to."""
         return self.chain if isinstance(state, ChainState) else self.dense
 
-    def chosen(self, kernels: tuple[Kernel, ...], columns: int) -> Engine:
-        """The engine of a model that begins.
-
-        Args:
-            kernels: Of its latent functions.
-            columns: How many columns its inputs have.
-        """
+    def chosen(self, wrapped: MultiTaskGP) -> Engine:
+        """The engine of a model that begins."""
+        model = unwrap(wrapped)
+        kernels, columns = model.latent_kernels, len(model.origin)
         suits = columns == 1 and all(kernel.state_space() is not None for kernel in kernels)
         if self.choice == "chain" and not suits:
             raise ConfigurationError(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.data.axes import input_names
 from streamgp.data.batch import Parts, Rows
 from streamgp.errors import NumericalError
 from streamgp.inducing.engines import Engines
@@ -124,7 +125,8 @@ class Updater:
         }
         if state is None:
             axes = progress.schema.axes
-            state = lifecycle.begin(asked, self.engines, rows.x, first, axes)
+            learner = self.engines.chosen(asked.prototype(input_names(axes))).learner
+            state = lifecycle.begin(asked, learner, rows.x, first, axes)
         if not first:
             return state
         return lifecycle.introduce(asked, self.engines.of(state).learner, state, first, rows)

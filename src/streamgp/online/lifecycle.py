@@ -8,7 +8,6 @@ from jaxtyping import Float
 
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
-from streamgp.inducing.engines import Engines
 from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.model.initial_scales import spread_of
 from streamgp.model.multitask import Channel, MultiTaskGP
@@ -29,15 +28,14 @@ _MUCH_WIDER = 2.0  # than the priors expect: the ground up to which they stay as
 
 def begin(
     specification: Specification,
-    engines: Engines,
+    learner: AnyLearner,
     x: Float[np.ndarray, "N P"],
     first: Mapping[str, np.ndarray],
     axes: Sequence[Axis] = (),
 ) -> Any:
-    """The state before any data, on the scale of the first batch, of the engine that suits it."""
+    """The state before any data, on the scale of the first batch."""
     model = specification.model(x, next(iter(first.values())), input_names(axes))
-    engine = engines.chosen(unwrap(model).latent_kernels, x.shape[1])
-    return engine.learner.begin(model, x.shape[1])
+    return learner.begin(model, x.shape[1])
 
 
 def introduce(

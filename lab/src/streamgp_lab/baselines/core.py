@@ -8,8 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.errors import DataError, problem
-from streamgp.inducing import Adaptive
-from streamgp.inducing.engines import Engines
 from streamgp.inference.learner import Learner
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
@@ -28,7 +26,7 @@ def start_model(specification: Specification, data: Data) -> MultiTaskGP:
     inputs = np.concatenate([matrix(x) for x, _ in data.values()])
     values = {name: np.asarray(y, float) for name, (_, y) in data.items()}
     learner = Learner(None)
-    state = lifecycle.begin(specification, Engines("dense", Adaptive(), learner), inputs, values)
+    state = lifecycle.begin(specification, learner, inputs, values)
     every = rows(list(specification.names), data)
     return lifecycle.introduce(specification, learner, state, values, every).model
 
