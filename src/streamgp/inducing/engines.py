@@ -1,6 +1,7 @@
 """Engines: the two ways to keep what is known, and which one a model has."""
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -96,12 +97,12 @@ class Engines:
                 )
             )
 
-    @property
+    @functools.cached_property
     def dense(self) -> Engine:
         """Inducing values at points of any inputs."""
         return Engine("dense", Placer(self.strategy, self.settings), self.settings)
 
-    @property
+    @functools.cached_property
     def chain(self) -> Engine:
         """States at times."""
         own = self.settings

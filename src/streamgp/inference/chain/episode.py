@@ -13,8 +13,8 @@ from streamgp.inference.chain.evidence import Past, evidence
 from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState
-from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, fit_rows
-from streamgp.inference.likelihood_memory import is_remembered
+from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, no_sites
+from streamgp.inference.likelihood_memory import is_remembered, needs_memory
 from streamgp.inference.m_step import FLAT, maximise
 from streamgp.inference.memory import Vector
 from streamgp.inference.posterior import Marginals
@@ -33,7 +33,10 @@ class Trial(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """How far learning has come: hyperparameters, the fit, and counts of the work."""
+    """How far learning has come: hyperparameters, the fit, and counts of the work.
+
+    There is no fit where there are no rows, or where the sites of all rows are exact.
+    """
 
     trial: Trial
     fit: Fit | None
@@ -68,16 +71,21 @@ class Episode:
 
         Where every channel is conjugate one M step is enough: the bound is then collapsed.
         """
-        if trial.setting is None:
-            if rule is None:
-                return Learned(trial, None, 0, 0)
-            trial, evaluations = self._m(trial, None, None, rule)
+        setting = trial.setting
+        if setting is None or self.is_exact:
+            evaluations = 0
+            if rule is not None:
+                rows = None if setting is None else exact(setting)
+                trial, evaluations = self._m(trial, rows, None, rule)
             return Learned(trial, None, 0, evaluations)
-        rows, e_rounds, m_evaluations = first_sites(trial.setting), 0, 0
-        conjugate = trial.setting.model.conjugate
+        return self._alternated(trial, first_sites(setting), rule)
+
+    def _alternated(self, trial: Trial, rows: RowSites, rule: VEM | None) -> Learned:
+        """E and M steps in turn, where sites depend on hyperparameters."""
+        e_rounds = m_evaluations = 0
         if rule is not None:
             early = max(self.options.e_tolerance, FLAT * self.batch.size)
-            for _ in range(1 if conjugate else rule.rounds):
+            for _ in range(rule.rounds):
                 fit, more = self._e(trial, rows, early)
                 trial, evaluations = self._m(trial, fit.rows, fit.marginals, rule)
                 rows = fit.rows
@@ -85,11 +93,14 @@ class Episode:
         fit, more = self._e(trial, rows, self.options.e_tolerance)
         return Learned(trial, fit, e_rounds + more, m_evaluations)
 
+    @functools.cached_property
+    def is_exact(self) -> bool:
+        """Whether sums tell all that rows say, so that no E step is needed."""
+        return self.state.plain.conjugate and not needs_memory(self.state.model)
+
     def _e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
         setting = trial.setting
         assert setting is not None
-        if setting.model.conjugate:
-            return fit_rows(setting, exact_sites(setting, rows)), 0
         return e_step(setting, rows, rounds=self.options.e_rounds, tolerance=tolerance)
 
     def _m(
@@ -116,9 +127,9 @@ class Episode:
     def _past_with(self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None) -> Past:
         """What all data said, joined for passes over the whole chain."""
         state, setting = trial.state, trial.setting
-        if setting is None or rows is None or at_rows is None:
+        if setting is None or rows is None:
             return Past(joined(state.segments), state.totals)
-        kept = trusted(state.model, setting, rows, at_rows)
+        kept = rows if at_rows is None else trusted(state.model, setting, rows, at_rows)
         window = setting.window
         segments = [
             *state.segments[: window.first],
@@ -143,3 +154,8 @@ class Episode:
                 by = likelihood.expected_parameter_gradient(group.y, mean, covariance)
                 channels[group.channel]["likelihood"] = by
         return value, free_gradient(wrapped, {"channels": tuple(channels)})
+
+
+def exact(setting: ChainSetting) -> RowSites:
+    """The sites of rows whose channels are all conjugate."""
+    return exact_sites(setting, no_sites(setting))

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import block_diag
 
-from streamgp.inference.chain.elements import Forward, Moves
+from streamgp.inference.chain.elements import Forward, Moves, joined
 from streamgp.kernels.state_space import StateSpace
 from streamgp.model.multitask import MultiTaskGP
 
@@ -22,7 +22,8 @@ Times = Float[np.ndarray, " n"]
 Matrices = Float[np.ndarray, "n d d"]
 
 _EPS = float(np.finfo(float).eps)
-_FEW = 8  # times for which looking for equal gaps does not pay
+_FEW = 4  # times for which looking for equal gaps does not pay
+_KEPT = 64  # gaps whose moves are kept
 
 
 class Between(NamedTuple):
@@ -108,10 +109,23 @@ class Law:
     def moves(self, times: Times) -> Moves:
         """A and Q from each time to the next, scaled. Most gaps of a chain are equal."""
         if len(times) <= _FEW:
-            return self.moves_over(np.diff(times))
+            return joined(*(self._move(gap) for gap in np.diff(times).tolist()))
         gaps, which = distinct_gaps(times)
         moves = self.moves_over(gaps)
         return Moves(moves.transition[which], moves.noise[which])
+
+    def _move(self, gap: float) -> Moves:
+        """Over one gap. The times of a stream come at equal gaps, so the last ones are kept."""
+        found = self._moves.get(gap)
+        if found is None:
+            if len(self._moves) >= _KEPT:
+                self._moves.clear()
+            found = self._moves[gap] = self.moves_over(np.array([gap]))
+        return found
+
+    @functools.cached_property
+    def _moves(self) -> dict[float, Moves]:
+        return {}
 
     def moves_over(self, gaps: Times) -> Moves:
         """A and Q over gaps, scaled."""
@@ -128,10 +142,26 @@ class Law:
 
     def between(self, left: Times, x: Times, right: Times) -> Between:
         """Each x between two states, one before it and one after it."""
-        design, left_open = np.zeros((len(x), 2 * self.size)), np.zeros((self.latents, len(x)))
+        if len(x) > 1:
+            return self._between(x - left, right - x)
+        place = float(x[0] - left[0]), float(right[0] - x[0])
+        found = self._betweens.get(place)
+        if found is None:
+            if len(self._betweens) >= _KEPT:
+                self._betweens.clear()
+            found = self._betweens[place] = self._between(*map(np.atleast_1d, place))
+        return found
+
+    @functools.cached_property
+    def _betweens(self) -> dict[tuple[float, float], Between]:
+        return {}
+
+    def _between(self, since: Times, until: Times) -> Between:
+        count = len(since)
+        design, left_open = np.zeros((count, 2 * self.size)), np.zeros((self.latents, count))
         for (part, own), q in zip(self._slices(), self.latent, strict=True):
             far = slice(own.start + self.size, own.stop + self.size)
-            bridge = bridged(part, x - left, right - x)
+            bridge = bridged(part, since, until)
             h = part.readout
             design[:, own], design[:, far] = h @ bridge.near, h @ bridge.far
             left_open[q] += h @ bridge.spread @ h

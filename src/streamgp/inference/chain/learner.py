@@ -1,6 +1,7 @@
 """The functional core of chains: init, step, filter, predict. Pure functions of a state."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -9,25 +10,24 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
-from streamgp.inference.chain.elements import joined, taken
-from streamgp.inference.chain.episode import Episode, Learned
+from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
 from streamgp.inference.chain.grid import following
 from streamgp.inference.chain.joint import explained
 from streamgp.inference.chain.places import places
 from streamgp.inference.chain.reader import Reader
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals
-from streamgp.inference.chain.stretch import Stretch
 from streamgp.inference.e_step import Fit
 from streamgp.inference.learner import scores
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory
+from streamgp.inference.past import counted
 from streamgp.inference.sequential import Block, InOrder
 from streamgp.inference.sites import RowSites
 from streamgp.inference.state import Info
 from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Options, heard_with
-from streamgp.model.multitask import MultiTaskGP
+from streamgp.model.multitask import MultiTaskGP, of_groups
 
 _BLOCK = 64  # samples that are taken together
 
@@ -105,10 +105,8 @@ class ChainLearner:
             before = scores(state.plain, batch, here.setting.before[1])
         begin = here if start is None or start is state.model else episode.trial(start)
         learned = episode.learn(begin, self.learning if learn else None)
-        trial, fit = learned.trial, learned.fit
-        after, bound = trial.state, trial.state.known.weights.log_evidence
-        if trial.setting is not None and fit is not None:
-            after, bound = folded(trial.state, trial.setting, fit), fit.bound
+        trial = learned.trial
+        after, bound = _folded(trial, learned.fit)
         after = following(
             after, after.known, heard=episode.heard, memory=self._remembered(state, learned)
         )
@@ -207,15 +205,36 @@ class ChainLearner:
         return batch.as_they_came(scores(state.plain, batch, at_rows))
 
 
-def folded(state: ChainState, setting: ChainSetting, fit: Fit) -> ChainState:
-    """The state with the sums of rows that lie within its times."""
-    rows = trusted(state.model, setting, fit.rows, fit.marginals)
-    stretch = fit.posterior.stretch if rows is fit.rows else None
-    return with_sums(state, setting, rows, stretch)
+def _folded(trial: Trial, fit: Fit | None) -> tuple[ChainState, float]:
+    """The state with what rows said, and the bound less what the past says beside its site."""
+    state, setting = trial
+    if setting is None:
+        return state, state.known.weights.log_evidence
+    if fit is not None:
+        rows = trusted(state.model, setting, fit.rows, fit.marginals)
+        return with_sums(state, setting, rows, fit if rows is fit.rows else None), fit.bound
+    after, reading = with_sums(state, setting, exact(setting)), state.mixing.reading
+    beside = reading.beside(after.totals) - reading.beside(state.totals)
+    rest = _normalisers(setting, reading.strength)
+    return after, after.known.weights.log_evidence + beside + rest
+
+
+def _normalisers(setting: ChainSetting, strength: Float[np.ndarray, " D"]) -> float:
+    """What the densities of conjugate rows have beside their sites, counts and energies."""
+    total = 0.0
+    slack = tuple(np.zeros_like(own) for own in setting.features.slack)
+    for group, likelihood, offset, none in of_groups(
+        setting.model, setting.batch, setting.features.offset, slack
+    ):
+        count, energy, _ = counted(setting.model, group)
+        own = float(strength[group.channel])
+        total += float(np.sum(likelihood.expected(group.y, offset, none).value))
+        total -= 0.5 * (count * math.log(own) - own * energy)
+    return total
 
 
 def with_sums(
-    state: ChainState, setting: ChainSetting, rows: RowSites, stretch: Stretch | None = None
+    state: ChainState, setting: ChainSetting, rows: RowSites, fit: Fit | None = None
 ) -> ChainState:
     """The state with what rows said.
 
@@ -223,16 +242,10 @@ def with_sums(
         state: Whose times hold the rows.
         setting: The rows that meet it.
         rows: Their sites.
-        stretch: From the first interval with rows on, with what they said, if it is known.
+        fit: The fit that they come from, if these are its sites as they are.
     """
-    window, known, base = setting.window, setting.known, setting.base
+    window = setting.window
     segment = window.segment.with_rows(setting.said(rows))
-    if stretch is None:
-        sites = known.mixing.sites(segment[setting.first :].sums)
-        stretch = dataclasses.replace(base, sites=sites)
-    forward = joined(
-        taken(window.forward, slice(setting.first + 1)), taken(stretch.forward, slice(1, None))
-    )
-    known = known.replaced(window, segment, forward, stretch.gains - base.gains)
+    known = setting.known.replaced(window, segment, *setting.absorbed(rows, segment, fit))
     totals = state.totals.with_rows(setting.model, setting.batch, rows, setting.seen.between)
     return following(state, known, totals=totals)
