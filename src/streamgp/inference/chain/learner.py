@@ -13,6 +13,7 @@ from streamgp.inference import memory
 from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
 from streamgp.inference.chain.grid import following
 from streamgp.inference.chain.joint import explained
+from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.places import places
 from streamgp.inference.chain.reader import Reader
 from streamgp.inference.chain.setting import ChainSetting
@@ -146,7 +147,7 @@ class ChainLearner:
     ) -> tuple[ChainState, Float[np.ndarray, " N"]]:
         """One block of rows."""
         batch = state.model.batch(rows)
-        setting = ChainSetting.of(state.known, state.plain, batch)
+        setting = meeting(state.known, state.plain, batch)
         fold = InOrder(state.model.channels, setting, self.e_rounds, self.e_tolerance)
         mean, covariance = explained(state.known, setting.seen, places(state.known, batch.x[:, 0]))
         block = Block.of(batch, np.argsort(batch.order))

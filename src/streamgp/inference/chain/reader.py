@@ -13,7 +13,7 @@ from streamgp.inference.chain.joint import joint
 from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.law import Between
 from streamgp.inference.chain.places import Places, places
-from streamgp.inference.chain.setting import Seen
+from streamgp.inference.chain.seen import Seen
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.chain.stretch import Pairs
 from streamgp.inference.learner import unobserved
