@@ -124,10 +124,10 @@ class Updater:
             for index, (name, likelihood) in enumerate(asked.channels.items())
             if not progress.seen[name] and np.any(rows.channel == index)
         }
+        axes = progress.schema.axes
         if state is None:
-            axes = progress.schema.axes
             state = lifecycle.begin(asked, self.learner, rows.x, first, axes)
-        return lifecycle.introduce(asked, state, first, rows) if first else state
+        return lifecycle.introduce(asked, state, first, rows, axes) if first else state
 
     def _faded(self, state: State, progress: Progress, rows: Rows) -> State:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0

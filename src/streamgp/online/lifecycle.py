@@ -37,24 +37,28 @@ def begin(
     axes: Sequence[Axis] = (),
 ) -> State:
     """The state before any data, on the scale of the first batch."""
-    model = specification.model(x, next(iter(first.values())), input_names(axes))
+    model = specification.model(x, next(iter(first.values())), input_names(axes), axes)
     no_points = tuple(np.zeros((0, x.shape[1])) for _ in range(sum(specification.draws)))
     return learner.init(model, no_points)
 
 
 def introduce(
-    specification: Specification, state: State, first: Mapping[str, np.ndarray], rows: Rows
+    specification: Specification,
+    state: State,
+    first: Mapping[str, np.ndarray],
+    rows: Rows,
+    axes: Sequence[Axis] = (),
 ) -> State:
     """Channels take their scale, and a start of their weights, from their first data.
 
     No site depends on it yet.
     """
-    channels = []
+    channels, ground = [], np.concatenate([rows.x, *state.points])
     for index, (name, channel) in enumerate(
         zip(specification.names, state.model.channels, strict=True)
     ):
         if name in first:
-            channel = specification.channel(name, first[name])
+            channel = specification.channel(name, first[name], ground, axes)
             if state.count and free_size(channel.weights):
                 x = rows.x[rows.channel == index]
                 channel = _with_fitting_weights(state, channel, x, first[name])
@@ -135,10 +139,11 @@ def _centres(
     return prior_of(specification.kernels(x, no_observations(first), input_names(axes)))[0]
 
 
-def add_channel(specification: Specification, state: State) -> State:
+def add_channel(specification: Specification, state: State, axes: Sequence[Axis] = ()) -> State:
     """The state with a channel for the last name of the specification, which has no memory yet."""
     name, likelihood = list(specification.channels.items())[-1]
-    channel = specification.channel(name, no_observations(likelihood))
+    ground = np.concatenate(state.points)
+    channel = specification.channel(name, no_observations(likelihood), ground, axes)
     model = replaced(state.model, channels=(*state.model.channels, channel))
     more = free_size(channel)
     remembered = Memory(

@@ -60,6 +60,7 @@ def pack(
         "scale": setup.scale,
         "plain": setup.plain,
         "mean": setup.mean,
+        "seasons": setup.seasons,
         "learner": updater.learner,
         "inducing": as_given(updater.placer.strategy),
         "forgetting": updater.forgetting,
@@ -97,9 +98,9 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 
 def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
-    gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}}
+    gained: Document = {"scale": True, "seasons": (), "notes": {}, "bookkeeping": {}}
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
-    asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean")
+    asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean", "seasons")
     specification = Specification(**{name: parts[name] for name in asked})
     learner = parts["learner"]
     placer = Placer(as_strategy(parts["inducing"]), learner)
@@ -162,7 +163,7 @@ def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequenc
     for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
         _require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
         _require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
-    prototype = _with_fixed_scales(specification.prototype(input_names(axes)), model)
+    prototype = _with_fixed_scales(specification.prototype(input_names(axes), axes), model)
     _require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
 
 
