@@ -21,15 +21,15 @@ _MIDNIGHT = datetime.time()
 _LAST = datetime.time(23, 59, 59, 999000)  # of a day
 
 
-def window(begin: Any, end: Any, what: str) -> Window:
+def window(begin: Any, end: Any, what: str, *, of_days: bool = True) -> Window:
     """A window from its begin and end, both included.
-
-    Dates stand for whole days. So do two times at midnight: frames have dates as such times.
 
     Args:
         begin: A number, a time, a date, or text in ISO 8601.
         end: The same; it may be the begin, and a number may be infinite.
         what: What the window is, for a message.
+        of_days: Whether dates stand for whole days. So do two times at midnight then: frames have
+            dates as such times.
 
     Returns:
         Two numbers, or two texts.
@@ -42,7 +42,7 @@ def window(begin: Any, end: Any, what: str) -> Window:
         return float(begin), float(end)
     first, last = _time(begin, what), _time(end, what)
     are_midnights = first.time() == last.time() == _MIDNIGHT
-    if _is_date(end) or are_midnights:
+    if of_days and (_is_date(end) or are_midnights):
         last = datetime.datetime.combine(last.date(), _LAST, last.tzinfo)
     if (first.tzinfo is None) != (last.tzinfo is None):
         raise ConfigurationError(

@@ -63,7 +63,7 @@ class Specification:
         for name, likelihood in self.channels.items():
             _check_likelihood(name, likelihood)
         initial_scales.check(self.scale, self.channels)
-        means.check(self.mean, self.channels)
+        means.check(self.mean, self.channels, self.seasons)
         if self.latents is None:
             object.__setattr__(self, "latents", default_latents(self.channels))
         _check_kernels(self._kernels_and_draws)

@@ -29,8 +29,12 @@ def as_seasons(seasons: Any) -> tuple[Seasonal, ...]:
     )
 
 
-def check(means: Means, channels: Mapping[str, Any]) -> None:
+def check(means: Means, channels: Mapping[str, Any], seasons: Any = ()) -> None:
     """Raise where a setting makes no sense."""
+    if not (isinstance(seasons, tuple) and all(isinstance(s, Seasonal) for s in seasons)):
+        raise ConfigurationError(
+            problem("a tuple of seasons", repr(seasons), "Make them with `Seasonal(period)`.")
+        )
     given = dict(means) if isinstance(means, Mapping) else {None: means}
     for name, mean in given.items():
         if name is not None and name not in channels:

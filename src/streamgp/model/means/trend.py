@@ -110,7 +110,7 @@ def _stretch(over: Any) -> windows.Window:
         begin, end = over
     except (TypeError, ValueError) as error:
         raise _no_stretch(over) from error
-    found = windows.window(begin, end, "the stretch of a trend")
+    found = windows.window(begin, end, "the stretch of a trend", of_days=False)
     if found[0] == found[1] or not all(np.isfinite(b) for b in found if not isinstance(b, str)):
         raise _no_stretch(over)
     return found
