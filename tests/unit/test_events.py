@@ -84,6 +84,15 @@ def test_instants_are_found_whatever_unit_times_have(unit):
     np.testing.assert_array_equal(np.flatnonzero(found), [3, 7])
 
 
+def test_instants_are_found_in_spite_of_rounding():
+    """The same times in days differ in the last digit if they come in other units."""
+    microseconds = np.random.default_rng(0).integers(0, 20 * 365 * 86400 * 10**6, 50)
+    times = np.datetime64("2001-01-01") + microseconds.astype("m8[us]")
+    numbers = microseconds / (86400 * 10**6), (1000 * microseconds) / (86400 * 10**9)
+    assert np.any(numbers[0] != numbers[1])
+    assert happening(sgp.Events({"a": list(times)}), times.astype("M8[ns]")).all()
+
+
 def test_days_are_those_of_the_clocks_of_the_inputs():
     """On the day when clocks go forward there are 23 hours."""
     times = hours("2024-03-30T00:00", 72, "Europe/Berlin")

@@ -37,6 +37,20 @@ def test_days_and_weeks_in_hours_come_strongest_first():
     assert [season.period for season in model._specification.seasons] == ["1D", "7D"]
 
 
+def test_the_day_stands_out_in_a_stronger_week():
+    hour = np.arange(24 * 7 * 8.0)
+    y = 3.0 * (hour % 168 < 120) + 0.8 * np.sin(2 * np.pi * hour / 24) + 0.3 * noise(len(hour))
+    assert periods(hour, y) == [168.0, 24.0]
+
+
+def test_a_sharp_pattern_is_one_season_and_its_strength_counts_all_of_it():
+    """A wave has the highest peak, and the pattern, whose power is spread, explains more."""
+    x = np.arange(300.0)
+    found = sgp.suggest_periods(x, 4.0 * (x % 20 < 2) + np.sin(2 * np.pi * x / 33))
+    assert [each.period for each in found] == [20.0, 33.0]
+    assert found[0].strength > 0.5 > found[1].strength
+
+
 def test_gaps_times_with_a_zone_and_missing_values_do_no_harm():
     times = pd.date_range("2020-01-01", periods=3 * 365, freq="D", tz="Europe/Berlin")
     day, generator = np.arange(len(times)), np.random.default_rng(1)

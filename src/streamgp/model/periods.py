@@ -24,6 +24,7 @@ _CYCLES = 2.0  # that the data must show of a period
 _BY_CHANCE = 1e-3  # how probable it may be that noise alone has a peak of that height
 _WEAKEST = 0.01  # the part of variance below which a period is not worth a mention
 _DIGITS = 6
+_STANDS_OUT = 3.0  # times the power of the harmonics before it: a season of its own
 # Known periods of the calendar, in days: a peak that cannot be told from one is taken for it.
 _CALENDAR = (365.25, 7.0, 1.0, 0.5, 1 / 24)
 _UNTOLD = 0.25  # how much of a cycle may be lost between the two over all data
@@ -49,7 +50,8 @@ def suggest_periods(x: Any, y: Any, *, most: int = 5) -> tuple[SuggestedPeriod, 
 
     Peaks of the Lomb–Scargle periodogram are taken one after the other, the season of each being
     taken out before the next, for as long as noise alone would hardly show such a peak. Halves,
-    thirds and quarters of a found period belong to its season. The data have to show two cycles of
+    thirds and quarters of a found period belong to its season. So do smaller parts, unless they
+    stand out, as the day does in the week. The data have to show two cycles of
     a period, and at least two rows a cycle. More than 2048 rows are averaged in cells first, so
     that periods of less than two cells are not seen. Slow wandering may look like a long period:
     look at the strengths, and at what is known of the data.
@@ -138,7 +140,7 @@ class _Data:
         """The frequencies of peaks that stand out, harmonics of one another among them."""
         grid = np.arange(_CYCLES, self.highest * self.length, 1 / _FINENESS) / self.length
         found: list[float] = []
-        while len(grid) and len(found) < 2 * most:
+        while len(grid) and len(found) < 3 * most:
             left = self.left(found)
             rest = float(np.sum(left**2))
             power = np.where(self._is_covered(grid, found), 0.0, _periodogram(self.t, left, grid))
@@ -150,12 +152,19 @@ class _Data:
         return found
 
     def without_harmonics(self, found: list[float]) -> list[float]:
-        """The frequencies that are no multiples of another, lower one."""
-        return [
-            f
-            for f in found
-            if not self._is_covered(np.array([f]), [g for g in found if g < 0.75 * f])[0]
-        ]
+        """The frequencies that do not belong to the season of another, lower one."""
+        return [f for f in found if not any(self._belongs(f, g) for g in found if g < 0.75 * f)]
+
+    def _belongs(self, f: float, g: float) -> bool:
+        """Whether the frequency f is a harmonic of g, and not much stronger than those before."""
+        k = round(f / g)
+        if abs(f - k * g) >= 1 / self.length:
+            return False
+        if k <= _HARMONICS:
+            return True
+        near = np.array([f, (k - 1) * g, (k - 2) * g])
+        power, *before = _periodogram(self.t, self.left([]), near)
+        return bool(power <= _STANDS_OUT * max(before))
 
     def left(self, frequencies: Sequence[float]) -> Float[np.ndarray, " n"]:
         """What a straight line and seasons of these frequencies leave of the data."""
