@@ -1,5 +1,8 @@
 """Periods that are suggested from data."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,6 +91,11 @@ def test_two_cycles_have_to_be_seen():
     x = np.arange(100.0)
     assert periods(x, np.sin(2 * np.pi * x / 45) + 0.1 * noise(100)) == [45.0]
     assert all(p <= 50 for p in periods(x, np.sin(2 * np.pi * x / 80)))
+
+
+def test_a_start_does_not_wait_for_what_only_periods_need():
+    look = "import sys, streamgp; sys.exit('scipy.signal' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", look], check=False).returncode == 0
 
 
 def test_no_more_than_asked_for():

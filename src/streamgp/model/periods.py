@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import optimize, signal
 
 from streamgp.data import columns, durations
 from streamgp.data.schema import read_inputs
@@ -193,6 +192,8 @@ class _Data:
 
     def _refined(self, peak: float, found: Sequence[float]) -> float:
         """The frequency near a peak whose season leaves least."""
+        from scipy import optimize
+
         reach = 1 / (_FINENESS * self.length)
         best = optimize.minimize_scalar(
             lambda f: float(np.sum(self.left([*found, f]) ** 2)),
@@ -207,6 +208,8 @@ def _periodogram(
     t: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"], grid: Float[np.ndarray, " G"]
 ) -> Float[np.ndarray, " G"]:
     """The part of the variance that a wave of each frequency explains."""
+    from scipy import signal  # here, because importing it would double the time of a start
+
     blocks = np.split(2 * np.pi * grid, range(_BLOCK, len(grid), _BLOCK))
     return np.concatenate(
         [np.atleast_1d(signal.lombscargle(t, y, block, normalize=True)) for block in blocks]
