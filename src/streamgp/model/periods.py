@@ -50,10 +50,10 @@ def suggest_periods(x: Any, y: Any, *, most: int = 5) -> tuple[SuggestedPeriod, 
     Peaks of the Lomb–Scargle periodogram are taken one after the other, the season of each being
     taken out before the next, for as long as noise alone would hardly show such a peak. Halves,
     thirds and quarters of a found period belong to its season. So do smaller parts, unless they
-    stand out, as the day does in the week. The data have to show two cycles of
-    a period, and at least two rows a cycle. More than 2048 rows are averaged in cells first, so
-    that periods of less than two cells are not seen. Slow wandering may look like a long period:
-    look at the strengths, and at what is known of the data.
+    stand out, as the day does in the week. The data have to show two cycles of a period, and at
+    least two rows a cycle. More than 2048 rows are averaged in cells first, so that periods of less
+    than two cells are not seen. Slow wandering may look like a long period: look at the strengths,
+    and at what is known of the data.
 
     Args:
         x: The inputs, one column of numbers or times. They need not be evenly spaced.
