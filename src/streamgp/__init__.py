@@ -49,7 +49,8 @@ from streamgp.likelihoods import (
     StudentT,
     Weighted,
 )
-from streamgp.model.means import Constant, Mean
+from streamgp.model.means import Constant, Events, Mean, Seasonal, Trend
+from streamgp.model.periods import SuggestedPeriod, suggest_periods
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
 from streamgp.parameters import fixed
@@ -74,6 +75,7 @@ __all__ = [
     "ContinualGP",
     "DataError",
     "Dirichlet",
+    "Events",
     "Exponential",
     "FileError",
     "Fixed",
@@ -106,9 +108,12 @@ __all__ = [
     "RationalQuadratic",
     "Refined",
     "Result",
+    "Seasonal",
     "State",
     "StreamGPError",
     "StudentT",
+    "SuggestedPeriod",
+    "Trend",
     "UpdateReport",
     "View",
     "Weighted",
@@ -117,6 +122,7 @@ __all__ = [
     "load",
     "plot",
     "register",
+    "suggest_periods",
     "use_compilation_cache",
 ]
 

@@ -27,7 +27,7 @@ from streamgp.inference.resolution import points_for
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
-from streamgp.model.means import Constant, Mean
+from streamgp.model.means import Constant, Mean, as_seasons
 from streamgp.model.specification import Latents, Specification
 from streamgp.model.summary import describe
 from streamgp.numerics.blas_threads import on_one_blas_thread
@@ -80,6 +80,8 @@ class ContinualGP:
         mean: The mean functions of all channels, or a dictionary of them by channel. By default
             every channel has a level of its own, which is learned. None: levels stay at the mean of
             each channel's first data.
+        seasons: Periods, such as `["1D", "7D"]`, or `Seasonal`s: each is added to the mean of every
+            channel.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
             (Matérn, Periodic, Linear, Constant, their sums and products), at a cost that does not
@@ -118,13 +120,16 @@ class ContinualGP:
         batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
+        seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         weights = dict(mixing or {})
-        specification = Specification(named, latents, weights, seed, scale, mean=mean)
+        specification = Specification(
+            named, latents, weights, seed, scale, mean=mean, seasons=as_seasons(seasons)
+        )
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         engines = Engines(engine, as_strategy(inducing), learner)
@@ -421,7 +426,9 @@ class ContinualGP:
         with self._changing() as (updater, progress):
             begun = progress.state is not None
             wider = updater.specification.with_channel(name, likelihood, weights, begun=begun)
-            state = None if progress.state is None else lifecycle.add_channel(wider, progress.state)
+            state = progress.state
+            if state is not None:
+                state = lifecycle.add_channel(wider, state, progress.schema.axes)
             self._version = _Version(
                 dataclasses.replace(updater, specification=wider),
                 dataclasses.replace(progress, state=state, seen={**progress.seen, name: 0}),

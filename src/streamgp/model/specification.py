@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp import kernels
+from streamgp.data.axes import Axis
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels import Kernel
 from streamgp.kernels.composite import as_kernel, is_kernel
@@ -44,6 +45,7 @@ class Specification:
             kernels have unit variance and the weights carry the scale. None: found out from the
             rest.
         mean: The mean functions of every channel, or of some by name; see `ContinualGP`.
+        seasons: Further mean functions of every channel.
     """
 
     channels: Mapping[str, Likelihood]
@@ -53,6 +55,7 @@ class Specification:
     scale: initial_scales.Scale = True
     plain: bool | None = None
     mean: means.Means = means.Constant()  # noqa: RUF009 (frozen)
+    seasons: tuple[means.Seasonal, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.channels:
@@ -60,7 +63,7 @@ class Specification:
         for name, likelihood in self.channels.items():
             _check_likelihood(name, likelihood)
         initial_scales.check(self.scale, self.channels)
-        means.check(self.mean, self.channels)
+        means.check(self.mean, self.channels, self.seasons)
         if self.latents is None:
             object.__setattr__(self, "latents", default_latents(self.channels))
         _check_kernels(self._kernels_and_draws)
@@ -115,7 +118,11 @@ class Specification:
     # -- models --------------------------------------------------------------------------------
 
     def model(
-        self, x: Float[np.ndarray, "N P"], y: np.ndarray, columns: Sequence[str] = ()
+        self,
+        x: Float[np.ndarray, "N P"],
+        y: np.ndarray,
+        columns: Sequence[str] = (),
+        axes: Sequence[Axis] = (),
     ) -> MultiTaskGP:
         """The model before any data, with inputs and a plain channel on the scale of the first.
 
@@ -123,24 +130,26 @@ class Specification:
             x: The first inputs.
             y: The first observations of the first channel that has any.
             columns: The names of the input columns, for kernels of some columns.
+            axes: What each input column is, for mean functions; numbers, if there are none.
         """
         return MultiTaskGP(
             kernels=self.kernels(x, y, columns),
             channels=tuple(
-                self.channel(name, no_observations(c)) for name, c in self.channels.items()
+                self.channel(name, no_observations(c), x, axes) for name, c in self.channels.items()
             ),
             origin=fixed(initial_scales.of_inputs(self.scale, x)[0]),
             draws=self.draws,
         )
 
-    def prototype(self, columns: Sequence[str]) -> MultiTaskGP:
+    def prototype(self, columns: Sequence[str], axes: Sequence[Axis] = ()) -> MultiTaskGP:
         """A model of the structure and the shapes that all models of this specification have.
 
         Args:
             columns: The names of the input columns.
+            axes: What each input column is; numbers, if there are none.
         """
         first = next(iter(self.channels.values()))
-        return self.model(np.zeros((1, len(columns))), no_observations(first), columns)
+        return self.model(np.zeros((1, len(columns))), no_observations(first), columns, axes)
 
     def kernels(
         self, x: Float[np.ndarray, "N P"], y: np.ndarray, columns: Sequence[str] = ()
@@ -157,12 +166,28 @@ class Specification:
             for kernel, _ in self._kernels_and_draws
         )
 
-    def channel(self, name: str, y: np.ndarray) -> Channel:
-        """A channel as it starts from its first observations, perhaps none."""
+    def channel(
+        self,
+        name: str,
+        y: np.ndarray,
+        x: Float[np.ndarray, "N P"] | None = None,
+        axes: Sequence[Axis] = (),
+    ) -> Channel:
+        """A channel as it starts from its first observations, perhaps none.
+
+        Args:
+            name: Of the channel.
+            y: Its first observations.
+            x: The ground that is known, for mean functions; without it they stay as they were
+                given.
+            axes: What each input column is; numbers, if there are none.
+        """
         likelihood = self.channels[name]
         started, offset, scale = initial_scales.of_channel(self.scale, name, likelihood, y)
-        functions = means.of_channel(self.mean, name)
-        spread = _spread(functions, likelihood.offset_spread * scale)
+        functions = means.of_channel(self.mean, name, self.seasons)
+        if x is not None:
+            functions = functions.started(x, axes or (Axis(),) * x.shape[1])
+        spread = _spread(functions, scale, likelihood.offset_spread * scale)
         weights: Parameter
         size: Parameter = Positive(scale)
         if self.plain and name == self.names[0]:
@@ -214,10 +239,22 @@ class Specification:
             )
 
 
-def _spread(functions: means.Mean, broad: Float[np.ndarray, " J"]) -> Float[np.ndarray, "J B"]:
+def _spread(
+    functions: means.Mean, scale: Float[np.ndarray, " J"], broad: Float[np.ndarray, " J"]
+) -> Float[np.ndarray, "J B"]:
     """The prior spread of each mean function's weight for each latent parameter."""
-    rows = [[b if own is None else own for own in functions.spreads] for b in broad]
-    return np.array(rows).reshape(len(broad), functions.size)
+    columns = [_numbers(spread, scale, broad) for spread in functions.spreads]
+    return np.array(columns, float).reshape(functions.size, len(scale)).T.copy()
+
+
+def _numbers(
+    spread: means.Spread, scale: Float[np.ndarray, " J"], broad: Float[np.ndarray, " J"]
+) -> Float[np.ndarray, " J"]:
+    if spread is None:
+        return broad
+    return (
+        spread.factor * scale if isinstance(spread, means.OfScale) else np.full(len(scale), spread)
+    )
 
 
 def _check_likelihood(name: str, likelihood: Any) -> None:

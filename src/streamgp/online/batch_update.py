@@ -123,13 +123,14 @@ class Updater:
             for index, (name, likelihood) in enumerate(asked.channels.items())
             if not progress.seen[name] and np.any(rows.channel == index)
         }
+        axes = progress.schema.axes
         if state is None:
-            axes = progress.schema.axes
-            learner = self.engines.chosen(asked.prototype(input_names(axes))).learner
+            learner = self.engines.chosen(asked.prototype(input_names(axes), axes)).learner
             state = lifecycle.begin(asked, learner, rows.x, first, axes)
         if not first:
             return state
-        return lifecycle.introduce(asked, self.engines.of(state).learner, state, first, rows)
+        learner = self.engines.of(state).learner
+        return lifecycle.introduce(asked, learner, state, first, rows, axes)
 
     def _faded(self, state: AnyState, progress: Progress, rows: Rows) -> Any:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0

@@ -34,7 +34,7 @@ def begin(
     axes: Sequence[Axis] = (),
 ) -> Any:
     """The state before any data, on the scale of the first batch."""
-    model = specification.model(x, next(iter(first.values())), input_names(axes))
+    model = specification.model(x, next(iter(first.values())), input_names(axes), axes)
     return learner.begin(model, x.shape[1])
 
 
@@ -44,17 +44,18 @@ def introduce(
     state: AnyState,
     first: Mapping[str, np.ndarray],
     rows: Rows,
+    axes: Sequence[Axis] = (),
 ) -> Any:
     """Channels take their scale, and a start of their weights, from their first data.
 
     No site depends on it yet.
     """
-    channels = []
+    channels, ground = [], np.concatenate([rows.x, *state.points])
     for index, (name, channel) in enumerate(
         zip(specification.names, state.model.channels, strict=True)
     ):
         if name in first:
-            channel = specification.channel(name, first[name])
+            channel = specification.channel(name, first[name], ground, axes)
             if state.count and free_size(channel.weights):
                 x = rows.x[rows.channel == index]
                 known = learner.latent_means(state, x)
@@ -135,9 +136,10 @@ def _centres(
     return prior_of(specification.kernels(x, no_observations(first), input_names(axes)))[0]
 
 
-def add_channel(specification: Specification, state: AnyState) -> Any:
+def add_channel(specification: Specification, state: AnyState, axes: Sequence[Axis] = ()) -> Any:
     """The state with a channel for the last name of the specification, which has no memory yet."""
     name, likelihood = list(specification.channels.items())[-1]
-    channel = specification.channel(name, no_observations(likelihood))
+    ground = np.concatenate(state.points)
+    channel = specification.channel(name, no_observations(likelihood), ground, axes)
     model = replaced(state.model, channels=(*state.model.channels, channel))
     return state.with_channel(model, likelihood.latents)

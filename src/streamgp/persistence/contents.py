@@ -63,6 +63,7 @@ def pack(
         "scale": setup.scale,
         "plain": setup.plain,
         "mean": setup.mean,
+        "seasons": setup.seasons,
         "learner": updater.engines.settings,
         "inducing": as_given(updater.engines.strategy),
         "engine": updater.engines.choice,
@@ -101,9 +102,11 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 
 def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
-    gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}, "engine": "auto"}
+    gained: Document = {
+        "scale": True, "seasons": (), "notes": {}, "bookkeeping": {}, "engine": "auto",
+    }  # fmt: skip
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
-    asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean")
+    asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean", "seasons")
     specification = Specification(**{name: parts[name] for name in asked})
     engines = Engines(parts["engine"], as_strategy(parts["inducing"]), parts["learner"])
     updater = Updater(specification, engines, parts["forgetting"], parts["batch_rows"])
@@ -175,7 +178,7 @@ def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequenc
     for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
         require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
         require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
-    prototype = _with_fixed_scales(specification.prototype(input_names(axes)), model)
+    prototype = _with_fixed_scales(specification.prototype(input_names(axes), axes), model)
     require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
 
 
