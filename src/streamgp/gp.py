@@ -61,7 +61,9 @@ class ContinualGP:
         channels: A likelihood, for a single channel, or a dictionary of them by name.
         latents: How many latent functions the channels share, or a kernel, or a list of kernels;
             `(kernel, n)` stands for n functions drawn from one kernel. By default one for a single
-            channel with one latent parameter, else one per latent parameter, at most three.
+            channel with one latent parameter, else one per latent parameter, at most three. Where
+            only their number is given they are smooth (`RBF`), or over one input, if the engine may
+            be a chain, a rough and a smooth part (`kernels.over_time`).
         inducing: A placement strategy: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of a
             `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
         learning: `VEM`, or None to leave all hyperparameters where they start.
@@ -127,12 +129,19 @@ class ContinualGP:
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         weights = dict(mixing or {})
-        specification = Specification(
-            named, latents, weights, seed, scale, mean=mean, seasons=as_seasons(seasons)
-        )
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         engines = Engines(engine, as_strategy(inducing), learner)
+        specification = Specification(
+            named,
+            latents,
+            weights,
+            seed,
+            scale,
+            mean=mean,
+            seasons=as_seasons(seasons),
+            over_time=engines.allow_chain,
+        )
         updater = Updater(specification, engines, rule, batch_rows)
         self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {}, {})
 

@@ -45,6 +45,8 @@ class Specification:
             kernels have unit variance and the weights carry the scale. None: found out from the
             rest.
         mean: The mean functions of every channel, or of some by name; see `ContinualGP`.
+        over_time: Whether a single input is time to latent functions without a kernel of their
+            own (`kernels.over_time`). Otherwise these are smooth (`RBF`).
         seasons: Further mean functions of every channel.
     """
 
@@ -56,6 +58,7 @@ class Specification:
     plain: bool | None = None
     mean: means.Means = means.Constant()  # noqa: RUF009 (frozen)
     seasons: tuple[means.Seasonal, ...] = ()
+    over_time: bool = False
 
     def __post_init__(self) -> None:
         if not self.channels:
@@ -66,7 +69,7 @@ class Specification:
         means.check(self.mean, self.channels, self.seasons)
         if self.latents is None:
             object.__setattr__(self, "latents", default_latents(self.channels))
-        _check_kernels(self._kernels_and_draws)
+        _check_kernels(self._kernels_and_draws())
         for name, weights in self.mixing.items():
             self._check_weights(name, weights)
         if self.plain is None:
@@ -82,13 +85,14 @@ class Specification:
     @property
     def draws(self) -> tuple[int, ...]:
         """How many latent functions each kernel has."""
-        return tuple(int(draws) for _, draws in self._kernels_and_draws)
+        return tuple(int(draws) for _, draws in self._kernels_and_draws())
 
-    @property
-    def _kernels_and_draws(self) -> list[tuple[Kernel, int]]:
+    def _kernels_and_draws(self, columns: int = 1) -> list[tuple[Kernel, int]]:
+        """Kernels as they were given, and the usual ones for inputs of so many columns."""
         latents = self.latents
         if isinstance(latents, int | np.integer):
-            latents = [kernels.RBF()] * int(latents)
+            is_time = self.over_time and columns == 1
+            latents = [kernels.over_time() if is_time else kernels.RBF()] * int(latents)
         elif not isinstance(latents, Sequence):
             latents = [latents]
         return [entry if isinstance(entry, tuple) else (entry, 1) for entry in latents]
@@ -163,7 +167,7 @@ class Specification:
         _, spread = initial_scales.of_inputs(self.scale, x)
         return tuple(
             kernels.start(as_kernel(kernel).resolved(columns), spread, variance)
-            for kernel, _ in self._kernels_and_draws
+            for kernel, _ in self._kernels_and_draws(x.shape[1])
         )
 
     def channel(

@@ -64,6 +64,7 @@ def pack(
         "plain": setup.plain,
         "mean": setup.mean,
         "seasons": setup.seasons,
+        "over_time": setup.over_time,
         "learner": updater.engines.settings,
         "inducing": as_given(updater.engines.strategy),
         "engine": updater.engines.choice,
@@ -103,10 +104,21 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
     gained: Document = {
-        "scale": True, "seasons": (), "notes": {}, "bookkeeping": {}, "engine": "auto",
+        "scale": True, "seasons": (), "over_time": False, "notes": {}, "bookkeeping": {},
+        "engine": "auto",
     }  # fmt: skip
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
-    asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean", "seasons")
+    asked = (
+        "channels",
+        "latents",
+        "mixing",
+        "seed",
+        "scale",
+        "plain",
+        "mean",
+        "seasons",
+        "over_time",
+    )
     specification = Specification(**{name: parts[name] for name in asked})
     engines = Engines(parts["engine"], as_strategy(parts["inducing"]), parts["learner"])
     updater = Updater(specification, engines, parts["forgetting"], parts["batch_rows"])

@@ -98,7 +98,7 @@ class LastInterval(ChainSetting):
     def _told(self, rows: RowSites) -> "_Told":
         """What sites on f say: T = (I + PV)⁻¹, so that f moves by V·T(b − P·by_g·g)."""
         linear, by_g, spread = rows.linear[:, 0], self.by_g, self.spread
-        precision = block_diag(*(p for own in rows.precision for p in own))
+        precision = _on_diagonal(rows)
         matrix = precision @ spread
         matrix.flat[:: len(matrix) + 1] += 1.0
         solved = np.linalg.solve(matrix, np.concatenate([linear[:, None], precision], axis=1))
@@ -135,6 +135,13 @@ class _Told(NamedTuple):
     pull: Float[np.ndarray, "R k"]
     precision: Float[np.ndarray, "R R"]
     gains: Gains
+
+
+def _on_diagonal(rows: RowSites) -> Float[np.ndarray, "R R"]:
+    """The precisions of all rows as one matrix."""
+    if all(own.shape[1] == 1 for own in rows.precision):
+        return np.diag(np.concatenate([np.ravel(own) for own in rows.precision]))
+    return block_diag(*(p for own in rows.precision for p in own))
 
 
 def _diagonal_blocks(matrix: Float[np.ndarray, "r r"], run: Run) -> Float[np.ndarray, "n J J"]:

@@ -12,6 +12,7 @@ from streamgp.data.batch import Rows
 from streamgp.inference import memory
 from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
 from streamgp.inference.chain.grid import following
+from streamgp.inference.chain.in_time import are_in_time, before_each
 from streamgp.inference.chain.joint import explained
 from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.places import places
@@ -136,10 +137,20 @@ class ChainLearner:
             The state as after that many steps of one row each, and the log predictive density of
             each row before it was learned.
         """
-        found = []
-        for begin in range(0, rows.size, _BLOCK):
-            state, own = self._filtered(state, rows.take(slice(begin, begin + _BLOCK)))
+        found, done = [], 0
+        is_exact = state.plain.conjugate and not needs_memory(state.model)
+        while done < rows.size:
+            rest = rows.take(slice(done, None))
+            if is_exact and are_in_time(state, rest):
+                ready = np.searchsorted(rest.x[:, 0], state.known.quiet_from, side="left")
+                if ready == 0:
+                    state, own = _in_time(state, rest)
+                else:  # samples among data go first
+                    state, own = self._filtered(state, rest.take(slice(min(ready, _BLOCK))))
+            else:
+                state, own = self._filtered(state, rest.take(slice(_BLOCK)))
             found.append(own)
+            done += len(own)
         return state, np.concatenate(found)
 
     def _filtered(
@@ -204,6 +215,19 @@ class ChainLearner:
         batch = state.model.batch(rows)
         at_rows = Reader(state, False).marginals(batch)
         return batch.as_they_came(scores(state.plain, batch, at_rows))
+
+
+def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Float[np.ndarray, " N"]]:
+    """Conjugate samples in the order of time, with no data among or after them."""
+    batch = state.model.batch(rows)
+    setting = meeting(state.known, state.plain, batch)
+    sites = exact(setting)
+    after = with_sums(state, setting, sites)
+    forward = after.known.since(setting.window)
+    before = before_each(setting, sites, forward, np.argsort(batch.order))
+    heard = heard_with(state.heard, batch)
+    after = following(after, after.known, heard=heard)
+    return after, batch.as_they_came(scores(state.plain, batch, before))
 
 
 def _folded(trial: Trial, fit: Fit | None) -> tuple[ChainState, float]:
