@@ -48,6 +48,10 @@ class AnyState(Protocol):
         """The inducing points of each latent function."""
 
     @property
+    def explored(self) -> Float[np.ndarray, "_ P"]:
+        """Where data were, as the inducing points tell it."""
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """How many inducing points each latent function has."""
 

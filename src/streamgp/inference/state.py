@@ -94,6 +94,11 @@ class State:
         return spreads * every[len(every) - spreads.size :].reshape(spreads.shape)
 
     @property
+    def explored(self) -> Float[np.ndarray, "_ P"]:
+        """Where data were, as the inducing points tell it."""
+        return np.concatenate(self.points)
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """How many inducing points each latent function has."""
         return tuple(len(points) for points in self.points)

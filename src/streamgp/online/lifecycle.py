@@ -50,7 +50,7 @@ def introduce(
 
     No site depends on it yet.
     """
-    channels, ground = [], np.concatenate([rows.x, *state.points])
+    channels, ground = [], np.concatenate([rows.x, state.explored])
     for index, (name, channel) in enumerate(
         zip(specification.names, state.model.channels, strict=True)
     ):
@@ -94,7 +94,7 @@ def restarted(
     """
     if max(state.sizes) > _MANY:
         return None
-    known = np.concatenate([rows.x[:0], *state.points])
+    known = np.concatenate([rows.x[:0], state.explored])
     if not len(known) or spread_of(known).any():
         return None
     first = specification.names[int(rows.channel[0])]
@@ -116,7 +116,7 @@ def widened(
     kernels = state.model.kernels
     if rows.x.shape[1] == 1 or not state.count or not free_size(kernels):
         return None
-    ground = np.concatenate([rows.x, *state.points])
+    ground = np.concatenate([rows.x, state.explored])
     wide, wider = (_centres(specification, x, axes) for x in (ground, 2 * ground))
     centre, width = prior_of(kernels)
     follows = wider > wide  # lengthscales, if they were not given
@@ -139,7 +139,7 @@ def _centres(
 def add_channel(specification: Specification, state: AnyState, axes: Sequence[Axis] = ()) -> Any:
     """The state with a channel for the last name of the specification, which has no memory yet."""
     name, likelihood = list(specification.channels.items())[-1]
-    ground = np.concatenate(state.points)
+    ground = state.explored
     channel = specification.channel(name, no_observations(likelihood), ground, axes)
     model = replaced(state.model, channels=(*state.model.channels, channel))
     return state.with_channel(model, likelihood.latents)

@@ -105,7 +105,7 @@ def _work_of(report: UpdateReport) -> Work:
 
 
 def _has_spread(state: AnyState) -> bool:
-    return max(state.sizes) > _MANY or bool(spread_of(np.concatenate(state.points)).any())
+    return max(state.sizes) > _MANY or bool(spread_of(state.explored).any())
 
 
 def _leading(flags: Bool[np.ndarray, " N"]) -> int:

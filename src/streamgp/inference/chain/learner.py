@@ -11,7 +11,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
 from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
-from streamgp.inference.chain.grid import following
+from streamgp.inference.chain.grid import following, wanted, with_times
 from streamgp.inference.chain.in_time import are_in_time, before_each
 from streamgp.inference.chain.joint import explained
 from streamgp.inference.chain.last_interval import meeting
@@ -213,6 +213,8 @@ class ChainLearner:
     def log_predictive(self, state: ChainState, rows: Rows) -> Float[np.ndarray, " N"]:
         """log p(y) of each row, nothing learned."""
         batch = state.model.batch(rows)
+        if not state.segments:  # the prior's, at times of their own
+            state = with_times(state, wanted(state, state.mixing.law, rows.x[:, 0]))
         at_rows = Reader(state, False).marginals(batch)
         return batch.as_they_came(scores(state.plain, batch, at_rows))
 

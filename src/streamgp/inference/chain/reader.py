@@ -65,6 +65,8 @@ class Reader:
         self, x: Inputs, channels: Sequence[int]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
         """Mean and covariance of several channels at all inputs together."""
+        if not len(x):
+            return np.zeros(0), np.zeros((0, 0))
         mean, covariance = joint(self.state, x, channels)
         if self.weight_uncertainty:
             latents = self.latent_means(x)

@@ -20,7 +20,12 @@ from streamgp.inference.chain.elements import (
     of_intervals,
     taken,
 )
-from streamgp.numerics.linalg import cholesky_of_identity_plus, inverse_of, solve_lower
+from streamgp.numerics.linalg import (
+    cholesky_of_identity_plus,
+    inverse_of,
+    positive_part,
+    solve_lower,
+)
 
 
 class Weights(NamedTuple):
