@@ -100,7 +100,8 @@ class _Beliefs(NamedTuple):
     """Normal priors on the free vector, and where the memory is expanded."""
 
     centre: Vector
-    certainty: Vector  # one over the spread; zero where a prior has no say
+    below: Vector  # one over the spread below the centre; zero where a prior has no say
+    above: Vector
     anchor: Vector
 
 
@@ -222,18 +223,20 @@ class Episode:
         self, trial: Trial, held: RowSites, theta: Vector, beliefs: "_Beliefs"
     ) -> tuple[float, Vector]:
         value, gradient = self.bound(trial, held)
-        deviation = (theta - beliefs.centre) * beliefs.certainty
+        certainty = np.where(theta < beliefs.centre, beliefs.below, beliefs.above)
+        deviation = (theta - beliefs.centre) * certainty
         step = theta - beliefs.anchor
         value += self.state.memory.value(step) - 0.5 * float(deviation @ deviation)
-        gradient = gradient + self.state.memory.slope(step) - deviation * beliefs.certainty
+        gradient = gradient + self.state.memory.slope(step) - deviation * certainty
         # A small batch borrows from the past the size that makes the objective of order one.
         size = max(self.batch.size, min(max(self.state.count, 1.0), _ORDINARY_BATCH))
         return value / size, gradient / size
 
     def _beliefs(self, wrapped: MultiTaskGP) -> "_Beliefs":
         """What is believed of hyperparameters beside the bound; an M step does not change it."""
-        centre, width = prior_of(wrapped)
-        return _Beliefs(centre, self._has_say(wrapped) / width, free_vector(self.state.model))
+        centre, say = prior_of(wrapped)[0], self._has_say(wrapped)
+        below, above = (say / prior_of(with_free(wrapped, centre + by))[1] for by in (-1.0, 1.0))
+        return _Beliefs(centre, below, above, free_vector(self.state.model))
 
     @functools.cached_property
     def heard(self) -> Float[np.ndarray, " D"]:
