@@ -127,7 +127,9 @@ class Updater:
         if state is None:
             axes = progress.schema.axes
             state = lifecycle.begin(asked, self.learner, rows.x, first, axes)
-        return lifecycle.introduce(asked, state, first, rows) if first else state
+        if first:
+            state = lifecycle.introduce(asked, state, first, rows)
+        return lifecycle.above_rounding(asked, state, first, rows)
 
     def _faded(self, state: State, progress: Progress, rows: Rows) -> State:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0
