@@ -117,6 +117,14 @@ class Likelihood(Module, ABC):
         """
         return np.zeros(self.latents), np.ones(self.latents)
 
+    def above_rounding(self, y: Float[np.ndarray, "N ..."], *, first: bool) -> "Likelihood":
+        """With noise that is no less than the rounding of observations, once started.
+
+        The `first` ones show whether values are rounded at all. Later ones may show that they are
+        less so than it seemed.
+        """
+        return self
+
     @property
     def offset_spread(self) -> Float[np.ndarray, " J"]:
         """How far offsets may come to lie from where they start, in units of `location`'s scale.

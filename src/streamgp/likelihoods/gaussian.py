@@ -8,8 +8,9 @@ from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood, column, square
+from streamgp.likelihoods.rounding import rounding_of, step_of
 from streamgp.numerics.special import mills
-from streamgp.parameters import Parameter, positive, replaced
+from streamgp.parameters import Parameter, Positive, positive, replaced
 from streamgp.registry import storable
 
 _TINY = 1e-100
@@ -26,7 +27,8 @@ class Gaussian(Likelihood):
     Args:
         noise: The standard deviation of the noise, in the units of y; positive. By default it
             starts at 0.3 times the standard deviation of the channel's first data. It is learned,
-            unless it is given as `fixed(…)`.
+            unless it is given as `fixed(…)`. Over several inputs it stays above the error of
+            rounding, if the values of the first batch repeat.
         error: Whether every observation brings the standard deviation of its own measurement error,
             as a second number. It is independent of the noise, so the variances add up.
             Predictions are of values without such an error.
@@ -64,6 +66,15 @@ class Gaussian(Likelihood):
         if scale <= max(1e-12 * abs(offset), _TINY):  # one sample, or a constant: go by its size
             scale = abs(offset) if abs(offset) > 1e-12 else 1.0
         return np.array([offset]), np.array([scale])
+
+    def above_rounding(self, y: Float[np.ndarray, "N ..."], *, first: bool) -> "Gaussian":
+        """Rows that stand twice with equal rounded values would else drive the noise to zero."""
+        if self.error or not isinstance(self.noise, Positive):
+            return self
+        least = rounding_of(y) if first else min(self.noise.least, step_of(y) / np.sqrt(12))
+        if least == self.noise.least:
+            return self
+        return replaced(self, noise=replaced(self.noise, least=float(least)))
 
     @property
     def offset_spread(self) -> Float[np.ndarray, " J"]:

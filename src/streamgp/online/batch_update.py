@@ -127,10 +127,10 @@ class Updater:
         if state is None:
             learner = self.engines.chosen(asked.prototype(input_names(axes), axes)).learner
             state = lifecycle.begin(asked, learner, rows.x, first, axes)
-        if not first:
-            return state
-        learner = self.engines.of(state).learner
-        return lifecycle.introduce(asked, learner, state, first, rows, axes)
+        if first:
+            learner = self.engines.of(state).learner
+            state = lifecycle.introduce(asked, learner, state, first, rows, axes)
+        return lifecycle.above_rounding(asked, state, first, rows)
 
     def _faded(self, state: AnyState, progress: Progress, rows: Rows) -> Any:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0

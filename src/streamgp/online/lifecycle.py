@@ -1,5 +1,6 @@
 """Lifecycle: how a state begins, meets new channels and learns the scale of its inputs."""
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -61,6 +62,28 @@ def introduce(
                 known = learner.latent_means(state, x)
                 channel = _with_fitting_weights(known, channel, first[name])
         channels.append(channel)
+    return state.replace(model=replaced(state.model, channels=tuple(channels)))
+
+
+def above_rounding(
+    specification: Specification, state: AnyState, first: Mapping[str, np.ndarray], rows: Rows
+) -> Any:
+    """Noises are no less than the rounding of values, if there are several inputs.
+
+    Few rows over several inputs can be explained one by one, and rows that stand twice with equal
+    values then say that there is no noise. Over one input, neighbours tell what noise there is.
+    """
+    if rows.x.shape[1] == 1 or specification.scale is False:
+        return state
+    channels = list(state.model.channels)
+    for index in np.unique(rows.channel):
+        likelihood = channels[index].likelihood
+        y = rows.of(index, likelihood.observation_dim)
+        above = likelihood.above_rounding(y, first=specification.names[index] in first)
+        if above is not likelihood:
+            channels[index] = replaced(channels[index], likelihood=above)
+    if all(map(operator.is_, channels, state.model.channels)):  # what the state has computed stays
+        return state
     return state.replace(model=replaced(state.model, channels=tuple(channels)))
 
 

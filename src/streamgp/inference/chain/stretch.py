@@ -23,7 +23,6 @@ from streamgp.inference.chain.elements import (
 from streamgp.numerics.linalg import (
     cholesky_of_identity_plus,
     inverse_of,
-    positive_part,
     solve_lower,
 )
 
