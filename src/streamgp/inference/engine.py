@@ -89,6 +89,10 @@ class AnyLearner(Protocol):
         """Whether large batches are learned in the order of time, instead of in random parts."""
 
     @property
+    def least_noise(self) -> float:
+        """The least noise that the arithmetic can take, as a part of the spread of data."""
+
+    @property
     def can_filter(self) -> bool:
         """Whether samples can be taken one after the other by `filter`."""
 

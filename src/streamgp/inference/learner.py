@@ -67,6 +67,7 @@ class Learner:
     # Learning looks at the newest data and at sums, however much has been learned before.
     cost_grows: ClassVar[bool] = False
     parts_follow_time: ClassVar[bool] = False
+    least_noise: ClassVar[float] = 0.0
 
     @property
     def can_filter(self) -> bool:

@@ -117,6 +117,13 @@ class Likelihood(Module, ABC):
         """
         return np.zeros(self.latents), np.ones(self.latents)
 
+    def with_least_noise(self, part: float, y: Float[np.ndarray, "N ..."]) -> "Likelihood":
+        """With noise of at least that part of the spread of some data, once started.
+
+        It concerns families whose noise is a common factor of all sites; others stay as they are.
+        """
+        return self
+
     def above_rounding(self, y: Float[np.ndarray, "N ..."], *, first: bool) -> "Likelihood":
         """With noise that is no less than the rounding of observations, once started.
 

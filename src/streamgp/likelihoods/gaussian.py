@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood, column, square
-from streamgp.likelihoods.rounding import rounding_of, step_of
+from streamgp.likelihoods.rounding import at_least, rounding_of, step_of
 from streamgp.numerics.special import mills
 from streamgp.parameters import Parameter, Positive, positive, replaced
 from streamgp.registry import storable
@@ -66,6 +66,10 @@ class Gaussian(Likelihood):
         if scale <= max(1e-12 * abs(offset), _TINY):  # one sample, or a constant: go by its size
             scale = abs(offset) if abs(offset) > 1e-12 else 1.0
         return np.array([offset]), np.array([scale])
+
+    def with_least_noise(self, part: float, y: Float[np.ndarray, "N ..."]) -> "Gaussian":
+        least = part * float(self.location(y)[1][0])
+        return self if self.error else replaced(self, noise=at_least(self.noise, least))
 
     def above_rounding(self, y: Float[np.ndarray, "N ..."], *, first: bool) -> "Gaussian":
         """Rows that stand twice with equal rounded values would else drive the noise to zero."""

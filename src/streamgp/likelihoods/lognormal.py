@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
+from streamgp.likelihoods.rounding import at_least
 from streamgp.likelihoods.support import Positive, Support
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
@@ -42,6 +43,9 @@ class LogNormal(Likelihood):
     def start(self, y: Float[np.ndarray, " N"]) -> "LogNormal":
         _, scale = self.location(y)
         return LogNormal(positive(self.noise, 0.3 * scale[0]))
+
+    def with_least_noise(self, part: float, y: Float[np.ndarray, " N"]) -> "LogNormal":
+        return LogNormal(at_least(self.noise, part * float(self.location(y)[1][0])))
 
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
         if not len(y):

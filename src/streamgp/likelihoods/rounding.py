@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.parameters import Parameter, Positive, replaced
+
 _FEWEST = 3  # distinct values that a scale has; two may be all that a quantity takes
 _REPEATED = 0.5  # distinct values as a part of all, up to which values are said to repeat
 
@@ -21,3 +23,10 @@ def rounding_of(y: Float[np.ndarray, " N"]) -> float:
     distinct = len(np.unique(y))
     is_rounded = _FEWEST <= distinct <= _REPEATED * len(y)
     return step_of(y) / np.sqrt(12) if is_rounded else 0.0
+
+
+def at_least(noise: Parameter, least: float) -> Parameter:
+    """A noise that is learned, with a least value; a fixed one as it is."""
+    if not isinstance(noise, Positive):
+        return noise
+    return replaced(noise, least=max(least, noise.least))

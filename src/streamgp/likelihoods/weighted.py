@@ -74,6 +74,10 @@ class Weighted(Likelihood):
         """From the values alone, as few weights are large."""
         return replaced(self, base=self.base.start(without_last(self, y)[0]))
 
+    def with_least_noise(self, part: float, y: Float[np.ndarray, "N C"]) -> "Weighted":
+        base = self.base.with_least_noise(part, without_last(self, y)[0])
+        return replaced(self, base=base)
+
     def location(self, y: Float[np.ndarray, "N C"]) -> tuple[np.ndarray, np.ndarray]:
         return self.base.location(without_last(self, y)[0])
 

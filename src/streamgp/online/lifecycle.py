@@ -57,6 +57,8 @@ def introduce(
     ):
         if name in first:
             channel = specification.channel(name, first[name], ground, axes)
+            likelihood = channel.likelihood.with_least_noise(learner.least_noise, first[name])
+            channel = replaced(channel, likelihood=likelihood)
             if state.count and free_size(channel.weights):
                 x = rows.x[rows.channel == index]
                 known = learner.latent_means(state, x)

@@ -58,6 +58,8 @@ class ChainLearner:
     cost_grows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
     can_filter: ClassVar[bool] = True
+    # Where noise is less than that part of the data's spread, rounding would take over.
+    least_noise: ClassVar[float] = 1e-4
 
     def with_rule(self, rule: VEM | None) -> "ChainLearner":
         """The same with another rule of learning."""
