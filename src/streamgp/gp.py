@@ -32,6 +32,7 @@ from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.online import lifecycle
 from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
+from streamgp.online.outliers import Rule
 from streamgp.online.progress import Progress
 from streamgp.online.progress_bar import progress_bar
 from streamgp.online.report import UpdateReport, percent
@@ -79,6 +80,9 @@ class ContinualGP:
             every channel has a level of its own, which is learned. None: levels stay at the mean of
             each channel's first data.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
+        outliers: What becomes of observations that are surprising beyond reason. "keep": they are
+            learned as they are. "skip": they are left out. "downweight": they count the less the
+            further out they are. Reports say how many there were in any case.
         seed: Of the random start of the mixing weights.
 
     Attributes:
@@ -112,6 +116,7 @@ class ContinualGP:
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
         weight_uncertainty: bool = True,
+        outliers: Rule = "keep",
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
@@ -120,7 +125,7 @@ class ContinualGP:
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         placer = Placer(as_strategy(inducing), learner)
-        updater = Updater(specification, placer, learner, rule, batch_rows)
+        updater = Updater(specification, placer, learner, rule, batch_rows, outliers)
         self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {}, {})
 
     def _set_up(
@@ -508,7 +513,8 @@ class ContinualGP:
                 problem("a model with data", "one without", "Call `update` before `predict`.")
             )
         names = updater.specification.names
-        predictor = Predictor(updater.learner, progress.state, names, progress.schema)
+        trackers = {name: record.tracked for name, record in progress.calibrations.items()}
+        predictor = Predictor(updater.learner, progress.state, names, progress.schema, trackers)
         return predictor.predict(x, channel)
 
     def plot(self, channel: str | None = None, **options: Any) -> Any:

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.data.batch import Parts, Rows
 from streamgp.errors import NumericalError
@@ -17,11 +16,13 @@ from streamgp.inducing.placement import Placer
 from streamgp.inference.large_batch import is_exact_in_parts
 from streamgp.inference.learner import Learner
 from streamgp.inference.prior import Points
+from streamgp.inference.scoring import Scored, joined
 from streamgp.inference.state import State
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
 from streamgp.online.forgetting import Forgetting
+from streamgp.online.outliers import Rule, check_rule, judged, taken
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
@@ -65,6 +66,10 @@ class Updater:
     learner: Learner
     forgetting: Forgetting
     batch_rows: int  # rows that are held in memory together
+    outliers: Rule = "keep"  # what becomes of them
+
+    def __post_init__(self) -> None:
+        check_rule(self.outliers)
 
     @property
     def schedule(self) -> Schedule:
@@ -80,10 +85,17 @@ class Updater:
         begin = time.perf_counter()
         before = self._faded(self._ready(progress, rows), progress, rows)
         axes = progress.schema.axes
+        came, scores = rows, None
+        if self.outliers != "keep":
+            scores = self._scores(before, came)
+            rows = taken(self.outliers, came, scores, judged(progress, came, scores))
+            if not rows.size:
+                now, seen = self.seen(progress, before, came, scores, learned=False)
+                return now, self.report(progress, now, seen, Work(), Result.SKIPPED, begin)
         start = lifecycle.restarted(self.specification, before, rows, axes)
 
         def surprise() -> float:
-            _, scores = watched(progress, rows, self._scores(before, rows))
+            _, scores = watched(progress, rows, self._scores(before, rows).log_predictive)
             return max(scores.surprise.values())
 
         due = self.schedule.is_due(progress, rows, surprise, learn=learn)
@@ -94,11 +106,44 @@ class Updater:
             start = tried.best()
         how = _How(progress.updates + 1, due, due or self.schedule.remembers(rows, learn=learn))
         fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
-        after, scores, work = fold(before, rows, start, how)
-        now = progress.after(rows, after, updates=1, learned=due)
-        now, seen = watched(now, rows, scores)
+        after, found, work = fold(before, rows, start, how)
+        now, seen = self.seen(progress, after, came, scores or found, learned=due)
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
+
+    def seen(
+        self,
+        progress: Progress,
+        after: State,
+        rows: Rows,
+        scored: Scored,
+        *,
+        learned: bool,
+        one_by_one: bool = False,
+    ) -> tuple[Progress, Scores]:
+        """The progress once rows have come, and what their scores say.
+
+        Args:
+            progress: Before the rows.
+            after: The state after them.
+            rows: In the order in which they came.
+            scored: Before they were learned.
+            learned: Whether hyperparameters were.
+            one_by_one: Whether each row was an update of its own.
+        """
+        verdict = judged(progress, rows, scored, one_by_one=one_by_one)
+        records = progress.recorded(rows, scored, verdict.in_a_row)
+        updates = rows.size if one_by_one else 1
+        now = progress.after(rows, after, updates=updates, learned=learned)
+        log_predictive = scored.log_predictive
+        now, scores = watched(
+            now, rows, log_predictive, one_by_one=one_by_one, calibrations=records
+        )
+        outliers = dict.fromkeys(scores.rows, 0)
+        if verdict.in_a_row:
+            outliers |= {n: int(verdict.is_outlier[own].sum()) for n, own in rows.by_channel()}
+        changed = tuple(dict.fromkeys(scores.changed + verdict.changed))
+        return now, scores._replace(changed=changed, outliers=outliers)
 
     def refine(self, progress: Progress) -> tuple[Progress, UpdateReport]:
         """Learn hyperparameters from what is carried, without data."""
@@ -108,11 +153,11 @@ class Updater:
         how = _How(progress.updates, learn=True, remember=True)
         after, work, _ = self._step(state, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
-        return now, self.report(progress, now, Scores({}, {}, ()), work, Result.REFINED, begin)
+        return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 
     def pass_over(self, progress: Progress) -> UpdateReport:
         """A report of a batch in which nothing was observed."""
-        nothing = Scores({}, {}, ())
+        nothing = Scores()
         result = Result.NOTHING_OBSERVED
         return self.report(progress, progress, nothing, Work(), result, time.perf_counter())
 
@@ -136,7 +181,7 @@ class Updater:
 
     def _fold(
         self, before: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[State, Float[np.ndarray, " N"], Work]:
+    ) -> tuple[State, Scored, Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
         learn, update = how.learn, how.update
         if not learn and update > 1 and self.placer.settled(before, rows).all():
@@ -166,16 +211,16 @@ class Updater:
 
     def _step(
         self, state: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[State, Work, Float[np.ndarray, " N"]]:
+    ) -> tuple[State, Work, Scored]:
         """The state after, what it took, and the rows' scores."""
         after, info = self.learner.step(state, rows, start, learn=how.learn, remember=how.remember)
         check(info.finite)
         work = Work(info.bound, info.e_rounds, info.m_evaluations)
-        return after, work, info.log_predictive
+        return after, work, info.scored
 
     def _fold_in_parts(
         self, before: State, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[State, Float[np.ndarray, " N"], Work]:
+    ) -> tuple[State, Scored, Work]:
         """A batch too large to hold at once, in random parts.
 
         Parts that follow one another find points and hyperparameters. Where sites depend on what
@@ -203,13 +248,13 @@ class Updater:
             work._replace(bound=info.bound, e_rounds=work.e_rounds + info.e_rounds),
         )
 
-    def _scores(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
-        """The log predictive density of each row, for a bounded number of them at a time."""
+    def _scores(self, state: State, rows: Rows) -> Scored:
+        """The scores of each row, for a bounded number of them at a time."""
         scores = []
         for begin in range(0, rows.size, self.batch_rows):
             part = rows.take(slice(begin, begin + self.batch_rows))
-            scores.append(self.learner.log_predictive(state, part))
-        return np.concatenate(scores)
+            scores.append(self.learner.scored(state, part))
+        return joined(scores)
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -228,11 +273,13 @@ class Updater:
             result=result,
             channels=self.specification.names,
             axes=now.schema.axes,
-            observations={name: now.seen[name] - before.seen[name] for name in scores.rows},
+            observations={name: len(row) for name, row in scores.rows.items()},
             log_predictive={name: float(np.mean(row)) for name, row in scores.rows.items()},
             log_predictive_rows=scores.rows,
             surprise=scores.surprise,
             changed=scores.changed,
+            outliers=scores.outliers,
+            _calibrations=now.calibrations,
             bound=work.bound,
             inducing_before=self._sizes(before),
             inducing_after=self._sizes(now),

@@ -20,6 +20,7 @@ from streamgp.model.means import Mean
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online.batch_update import Updater
+from streamgp.online.calibration import COVERED, Calibration
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 from streamgp.parameters import Frozen, Module, Node, fixed, free_size, replaced
@@ -64,6 +65,7 @@ def pack(
         "inducing": as_given(updater.placer.strategy),
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
+        "outliers": updater.outliers,
         "progress": progress,
         "notes": notes,
     }
@@ -97,13 +99,14 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 
 def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
-    gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}}
+    gained: Document = {"scale": True, "outliers": "keep", "notes": {}, "bookkeeping": {}}
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
     asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean")
     specification = Specification(**{name: parts[name] for name in asked})
     learner = parts["learner"]
     placer = Placer(as_strategy(parts["inducing"]), learner)
-    updater = Updater(specification, placer, learner, parts["forgetting"], parts["batch_rows"])
+    rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
+    updater = Updater(specification, placer, learner, *rules)
     return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])
 
 
@@ -144,6 +147,19 @@ def _check_progress(progress: Progress) -> None:
     _require(begun == bool(np.isfinite(progress.latest)), "the latest input")
     _require(set(progress.watches) <= set(progress.seen), "watches of channels")
     _require(not any(w.variance < 0 for w in progress.watches.values()), "spreads of scores")
+    _require(set(progress.calibrations) <= set(progress.seen), "calibrations of channels")
+    records = progress.calibrations.values()
+    _require(all(_is_record(record) for record in records), "calibrations in finite numbers")
+
+
+def _is_record(record: Calibration) -> bool:
+    """Whether a calibration has the parts of one that rows have made."""
+    counts = record.rows, record.far
+    averages = (record.nlpd, record.crps, *record.coverage)
+    sound = all(np.isfinite(average).all() and average.weight >= 0 for average in averages)
+    whole = all(_is_count(count) for count in counts) and len(record.coverage) == len(COVERED)
+    waits = record.waiting.dtype == np.float64 and record.waiting.shape[1:] == (6,)
+    return sound and whole and waits and record.tracker.is_finite()
 
 
 def _check_state(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
