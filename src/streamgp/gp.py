@@ -15,8 +15,16 @@ from jaxtyping import Float
 
 from streamgp import persistence, plot
 from streamgp.data.axes import Axis, input_names
+from streamgp.data.epochs import epochs
 from streamgp.data.reader import Intake, Layout, gather, gather_in_order
-from streamgp.errors import BudgetWarning, ConfigurationError, DataError, FileError, problem
+from streamgp.errors import (
+    BudgetWarning,
+    ConfigurationError,
+    DataError,
+    EpochWarning,
+    FileError,
+    problem,
+)
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
 from streamgp.inducing.placement import Placer
 from streamgp.inference.carry import Carry, Projection
@@ -309,6 +317,7 @@ class ContinualGP:
             intake = gather(data, y, layout, channels, schema)
             if intake.rows is None:
                 return self._passed_over(intake)
+            self._note_epochs(intake)
             start = dataclasses.replace(progress, schema=intake.schema)
             return self._keep(updater.update(start, intake.rows, learn=learn), intake)
 
@@ -367,6 +376,7 @@ class ContinualGP:
             intake = gather_in_order(x, y, layout, updater.specification.channels, now.schema)
             if intake.rows is None:
                 return self._passed_over(intake)
+            self._note_epochs(intake)
             start, rows = dataclasses.replace(now, schema=intake.schema), intake.rows
             with progress_bar(rows.size, "samples", shown=progress) as advance:
                 streamer = Streamer(updater, ahead, learn)
@@ -436,6 +446,13 @@ class ContinualGP:
             warnings.warn(_TIGHT.format(left=left), BudgetWarning, stacklevel=4)
         _log.info("%s", report)
         return report
+
+    def _note_epochs(self, intake: Intake) -> None:
+        """Warn if the first inputs of all are numbers that look like times."""
+        if intake.rows is not None and not self.axes:
+            sentence = epochs(intake.rows.x, intake.schema.axes)
+            if sentence is not None:
+                warnings.warn(sentence, EpochWarning, stacklevel=4)
 
     def _passed_over(self, intake: Intake) -> UpdateReport:
         updater, progress = self._version

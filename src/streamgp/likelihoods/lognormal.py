@@ -151,18 +151,21 @@ class LogNormal(Likelihood):
         with np.errstate(over="ignore"):
             return np.exp(self._of_log.predictive_value(score, mean, covariance))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def predictive_crps(
         self,
         y: Float[np.ndarray, " N"],
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, " N"]:
-        """Baran and Lerch (2015), equation 3."""
+        """Baran and Lerch (2015), equation 3, in logarithms: a mean may be beyond all numbers."""
         z = self.predictive_score(y, mean, covariance)
-        deviation = np.sqrt(covariance[:, 0, 0] + self.noise**2)
-        expected, _ = self.predictive_moments(mean, covariance)
-        rest = special.ndtr(z - deviation) - special.ndtr(-deviation / np.sqrt(2))
-        return y * special.erf(z / np.sqrt(2)) - 2 * expected * rest
+        variance = covariance[:, 0, 0] + self.noise**2
+        deviation, log_mean = np.sqrt(variance), mean[:, 0] + 0.5 * variance
+        below = np.exp(log_mean + special.log_ndtr(z - deviation))
+        apart = np.exp(log_mean + special.log_ndtr(-deviation / np.sqrt(2)))
+        score = y * special.erf(z / np.sqrt(2)) - 2 * (below - apart)
+        return np.where(np.isnan(score), np.inf, score)
 
     def predictive_quantile(
         self,

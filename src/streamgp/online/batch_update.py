@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from streamgp.data.batch import Parts, Rows
 from streamgp.errors import NumericalError
@@ -22,7 +23,7 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
 from streamgp.online.forgetting import Forgetting
-from streamgp.online.outliers import Rule, check_rule, judged, taken
+from streamgp.online.outliers import Rule, apart, check_rule, judged, taken
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
@@ -83,7 +84,8 @@ class Updater:
     ) -> tuple[Progress, UpdateReport]:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
-        before = self._faded(self._ready(progress, rows), progress, rows)
+        usual = rows if self.outliers == "keep" else rows.take(~apart(progress, rows))
+        before = self._faded(self._ready(progress, usual), progress, rows)
         axes = progress.schema.axes
         came, scores = rows, None
         if self.outliers != "keep":
@@ -132,7 +134,7 @@ class Updater:
             one_by_one: Whether each row was an update of its own.
         """
         verdict = judged(progress, rows, scored, one_by_one=one_by_one)
-        records = progress.recorded(rows, scored, verdict.in_a_row)
+        records = progress.recorded(rows, scored, verdict.in_a_row, one_by_one=one_by_one)
         updates = rows.size if one_by_one else 1
         now = progress.after(rows, after, updates=updates, learned=learned)
         log_predictive = scored.log_predictive
@@ -274,7 +276,7 @@ class Updater:
             channels=self.specification.names,
             axes=now.schema.axes,
             observations={name: len(row) for name, row in scores.rows.items()},
-            log_predictive={name: float(np.mean(row)) for name, row in scores.rows.items()},
+            log_predictive={name: _mean(row) for name, row in scores.rows.items()},
             log_predictive_rows=scores.rows,
             surprise=scores.surprise,
             changed=scores.changed,
@@ -311,6 +313,10 @@ def check(finite: bool) -> None:
             "the update did not end in finite numbers; the model is as it was. "
             "Please report the batch that did this."
         )
+
+
+def _mean(row: Float[np.ndarray, " n"]) -> float:
+    return float(row[0] if len(row) == 1 else np.mean(row))
 
 
 def _suffice(points: Points, wanted: Points) -> bool:

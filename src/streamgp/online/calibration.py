@@ -5,10 +5,11 @@ the quantiles of its normal scores, which are standard normal if predictions are
 intervals are read off those quantiles.
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.inference.scoring import Scored
@@ -21,7 +22,7 @@ _MEMORY = 500.0  # rows that averages look back on
 _KEPT = 1 - 1 / _MEMORY
 _GOLDEN = 0.5 * (np.sqrt(5) - 1)
 _ROUNDING = 1e-15
-_BLOCK = 64  # rows that are gone through together
+_BLOCK = 128  # rows that are gone through together
 
 
 @storable
@@ -32,8 +33,8 @@ class Average(NamedTuple):
     value: float = 0.0
 
     def seen(self, numbers: Float[np.ndarray, " n"]) -> "Average":
-        """With more numbers, in their order. NaN is none."""
-        numbers = numbers[~np.isnan(numbers)]
+        """With more numbers, in their order. Those that are not finite do not count."""
+        numbers = numbers[np.isfinite(numbers)]
         weights = _KEPT ** np.arange(len(numbers))[::-1]
         old = self.weight * _KEPT ** len(numbers)
         total = old + float(np.sum(weights))
@@ -61,7 +62,7 @@ class Calibration(NamedTuple):
         coverage: The share of rows in each of the `COVERED` intervals.
         tracker: The quantiles of their normal scores.
         far: How many rows have been far out in a row, up to now.
-        waiting: The scores of the rows that wait.
+        waiting: The scores of the rows that wait; in the last column 1 if a row begins an update.
     """
 
     rows: int = 0
@@ -81,12 +82,21 @@ class Calibration(NamedTuple):
         """
         return FAR * max(self.tracker.spread, 1.0)
 
-    def seen(self, scored: Float[np.ndarray, "n 6"], far: int) -> "Calibration":
-        """The record with more rows, in their order, of which so many last ones are far out."""
+    def seen(
+        self, scored: Float[np.ndarray, "n 6"], far: int, *, one_by_one: bool = False
+    ) -> "Calibration":
+        """The record with more rows.
+
+        Args:
+            scored: Their scores, in their order.
+            far: How many of the last rows are far out.
+            one_by_one: Whether each row was an update of its own.
+        """
         waiting = np.concatenate([self.waiting, scored])
+        waiting[len(self.waiting) :, -1] = 1.0 if one_by_one else np.arange(len(scored)) == 0
         more = self._replace(far=far, waiting=waiting)
         while len(more.waiting) >= _BLOCK:
-            more = more._folded(_BLOCK)
+            more = more._folded(_BLOCK if one_by_one else len(waiting))
         return more
 
     @property
@@ -101,7 +111,7 @@ class Calibration(NamedTuple):
     def _folded(self, count: int) -> "Calibration":
         """With the first rows that wait counted in."""
         scored = Scored(self.waiting[:count])
-        usual = ~(np.abs(scored.score) > self.limit) & np.isfinite(scored.log_predictive)
+        usual = ~(np.abs(scored.score) > self.limit)
         pit = self._transformed(scored)
         normal = special.ndtri(np.clip(pit, _ROUNDING, 1 - _ROUNDING))
         scores = np.where(np.isnan(scored.score), normal, scored.score)
@@ -115,7 +125,7 @@ class Calibration(NamedTuple):
                 share.seen((off <= 0.5 * level) * 1.0)
                 for share, level in zip(self.coverage, COVERED, strict=True)
             ),
-            self.tracker.seen(scores[placed].tolist()),
+            self.tracker.seen(_batches(scores, placed, self.waiting[:count, -1])),
             self.far,
             self.waiting[count:],
         )
@@ -129,3 +139,17 @@ class Calibration(NamedTuple):
         place = (_GOLDEN * (self.rows + 1 + np.arange(len(scored.low)))) % 1.0
         pit = scored.low + place * (scored.high - scored.low)
         return np.where(np.isnan(pit), special.ndtr(scored.score), pit)
+
+
+def _batches(
+    scores: Float[np.ndarray, " n"],
+    placed: Bool[np.ndarray, " n"],
+    begins: Float[np.ndarray, " n"],
+) -> list[list[float]]:
+    """The scores that are there, by update."""
+    if begins.all():
+        return [[score] for score in scores[placed].tolist()]
+    number = np.cumsum(begins)[placed]
+    cuts = np.flatnonzero(np.diff(number)) + 1
+    values, ends = scores[placed].tolist(), [0, *cuts.tolist(), len(number)]
+    return [values[a:b] for a, b in itertools.pairwise(ends) if a < b]

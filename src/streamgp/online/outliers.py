@@ -18,6 +18,8 @@ from streamgp.online.progress import Progress
 
 SEVERAL = 5  # far rows in a row that are a change
 WARM_UP = 30  # rows of a channel before anything in it is called an outlier
+_FEW = 8  # first rows of a channel from which they are compared with each other
+_APART = 1e3  # interquartile ranges from the median
 
 Rule = Literal["keep", "skip", "downweight"]
 
@@ -44,6 +46,20 @@ def check_rule(rule: str) -> None:
         )
 
 
+def apart(progress: Progress, rows: Rows) -> Bool[np.ndarray, " N"]:
+    """Which rows of a channel's first batch lie beyond all reason from the others.
+
+    Nothing was predicted of them. A single one would set the scale of the channel.
+    """
+    found = np.zeros(rows.size, bool)
+    for name, own in rows.by_channel():
+        value = rows.y[own, 0]
+        if not progress.seen[name] and len(value) >= _FEW:
+            low, middle, high = np.quantile(value, (0.25, 0.5, 0.75))
+            found[own] = (np.abs(value - middle) > _APART * (high - low)) & (high > low)
+    return found
+
+
 def judged(progress: Progress, rows: Rows, scored: Scored, *, one_by_one: bool = False) -> Verdict:
     """Say which rows are outliers.
 
@@ -57,7 +73,8 @@ def judged(progress: Progress, rows: Rows, scored: Scored, *, one_by_one: bool =
     is_outlier = np.abs(scored.score) > FAR
     in_a_row: dict[str, int] = {}
     changed = []
-    if is_outlier.any():
+    first = apart(progress, rows) if min(progress.seen.values()) == 0 else is_outlier & False
+    if is_outlier.any() or first.any():
         for name, own in rows.by_channel():
             known = progress.calibrations.get(name, Calibration())
             far = np.abs(scored.score[own]) > known.limit
@@ -65,7 +82,7 @@ def judged(progress: Progress, rows: Rows, scored: Scored, *, one_by_one: bool =
                 far[:] = False
             counts = _counts(far, known.far)
             lengths = counts if one_by_one else _lengths(counts)
-            is_outlier[own] = far & (lengths < SEVERAL)
+            is_outlier[own] = (far & (lengths < SEVERAL)) | first[own]
             in_a_row[name] = int(counts[-1])
             if np.any(far & (lengths >= SEVERAL)):
                 changed.append(name)

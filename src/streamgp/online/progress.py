@@ -67,7 +67,7 @@ class Progress:
         return levels
 
     def recorded(
-        self, rows: Rows, scored: Scored, far: Mapping[str, int]
+        self, rows: Rows, scored: Scored, far: Mapping[str, int], *, one_by_one: bool = False
     ) -> dict[str, Calibration]:
         """The records of where these rows, which come next, fell in what was predicted.
 
@@ -77,7 +77,8 @@ class Progress:
         for name, own in rows.by_channel():
             if self.seen[name]:
                 record = records.get(name, Calibration())
-                records[name] = record.seen(scored.table[own], far.get(name, 0))
+                last = far.get(name, 0)
+                records[name] = record.seen(scored.table[own], last, one_by_one=one_by_one)
         return records
 
 
@@ -105,7 +106,7 @@ def watched(
     watches, by_channel, surprise, changed = dict(progress.watches), {}, {}, []
     for name, rows_of_channel in rows.by_channel():
         own = scores[rows_of_channel]
-        numbers = own.tolist() if one_by_one else [float(np.mean(own))]
+        numbers = own.tolist() if one_by_one or len(own) == 1 else [float(np.mean(own))]
         watches[name], surprise[name], is_change = watches.get(name, Watch()).seen(numbers)
         by_channel[name] = own
         if is_change:
