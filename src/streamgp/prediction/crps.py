@@ -15,7 +15,7 @@ from streamgp.prediction.quantiles import quantiles
 
 _TAIL = 1e-8  # probability on each side that is left out: its square is what is missed
 _BLOCKS = 256  # sums of counts are taken by so many blocks of neighbours at most
-_NODES = 48  # of the integral on each side of the observation
+_NODES = 24  # of the integral on each side of the observation
 _ELEMENTS = 2**15  # values of distribution functions that are computed together
 
 
