@@ -1,5 +1,7 @@
 """Whether what was predicted came: records of coverage, and intervals that learn from them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import special
@@ -185,8 +187,6 @@ def test_every_family_has_what_it_can():
 
 
 def test_a_family_without_a_distribution_function_is_scored_all_the_same():
-    import dataclasses
-
     @dataclasses.dataclass(frozen=True, eq=False)
     class Laplace(sgp.Likelihood):
         def log_density(self, y, f):
@@ -281,6 +281,29 @@ def test_what_was_tracked_is_in_files():
     np.testing.assert_array_equal(again.predict(x).interval(calibrated=True), own)
     assert again.to_bytes() == model.to_bytes()
     assert again._version.updater.outliers == "skip"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"other": Calibration()},
+        {"y": Calibration(rows=-1)},
+        {"y": Calibration(nlpd=Average(1.0, np.nan))},
+        {"y": Calibration(coverage=())},
+        {"y": Calibration(tracker=QuantileTracker(places=(0.0,)))},
+        {"y": Calibration(waiting=np.zeros((2, 3)))},
+    ],
+)
+def test_a_record_that_no_rows_can_have_made_is_not_written(wrong):
+    x, y = stream(80)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
+    model.update(x, y)
+    updater, progress = model._version
+    model._version = type(model._version)(
+        updater, dataclasses.replace(progress, calibrations=wrong)
+    )
+    with pytest.raises(sgp.FileError, match="calibrations"):
+        model.to_bytes()
 
 
 def test_a_prediction_keeps_what_was_tracked_when_it_was_made():

@@ -73,7 +73,7 @@ def judged(progress: Progress, rows: Rows, scored: Scored, *, one_by_one: bool =
     is_outlier = np.abs(scored.score) > FAR
     in_a_row: dict[str, int] = {}
     changed = []
-    first = apart(progress, rows) if min(progress.seen.values()) == 0 else is_outlier & False
+    first = apart(progress, rows) if 0 in progress.seen.values() else np.zeros(rows.size, bool)
     if is_outlier.any() or first.any():
         for name, own in rows.by_channel():
             known = progress.calibrations.get(name, Calibration())
