@@ -15,8 +15,16 @@ from jaxtyping import Float
 
 from streamgp import persistence, plot
 from streamgp.data.axes import Axis, input_names
+from streamgp.data.epochs import epochs
 from streamgp.data.reader import Intake, Layout, gather, gather_in_order
-from streamgp.errors import BudgetWarning, ConfigurationError, DataError, FileError, problem
+from streamgp.errors import (
+    BudgetWarning,
+    ConfigurationError,
+    DataError,
+    EpochWarning,
+    FileError,
+    problem,
+)
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
 from streamgp.inducing.engines import Engines
 from streamgp.inference.carry import Carry, Projection
@@ -34,6 +42,7 @@ from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.online import lifecycle
 from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
+from streamgp.online.outliers import Rule
 from streamgp.online.progress import Progress
 from streamgp.online.progress_bar import progress_bar
 from streamgp.online.report import UpdateReport, percent
@@ -90,6 +99,9 @@ class ContinualGP:
             grow with the length of the stream. "dense": as values at inducing points, for
             everything. "auto": a chain where that is possible and `inducing`, `factorised` and
             `carry` are left alone.
+        outliers: What becomes of observations that are surprising beyond reason. "keep": they are
+            learned as they are. "skip": they are left out. "downweight": they count the less the
+            further out they are. Reports say how many there were in any case.
         seed: Of the random start of the mixing weights.
 
     Attributes:
@@ -125,6 +137,7 @@ class ContinualGP:
         seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
+        outliers: Rule = "keep",
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
@@ -142,7 +155,7 @@ class ContinualGP:
             seasons=as_seasons(seasons),
             over_time=engines.allow_chain,
         )
-        updater = Updater(specification, engines, rule, batch_rows)
+        updater = Updater(specification, engines, rule, batch_rows, outliers)
         self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {}, {})
 
     def _set_up(
@@ -334,6 +347,7 @@ class ContinualGP:
             intake = gather(data, y, layout, channels, schema)
             if intake.rows is None:
                 return self._passed_over(intake)
+            self._note_epochs(intake)
             start = dataclasses.replace(progress, schema=intake.schema)
             return self._keep(updater.update(start, intake.rows, learn=learn), intake)
 
@@ -392,6 +406,7 @@ class ContinualGP:
             intake = gather_in_order(x, y, layout, updater.specification.channels, now.schema)
             if intake.rows is None:
                 return self._passed_over(intake)
+            self._note_epochs(intake)
             start, rows = dataclasses.replace(now, schema=intake.schema), intake.rows
             with progress_bar(rows.size, "samples", shown=progress) as advance:
                 streamer = Streamer(updater, ahead, learn)
@@ -463,6 +478,13 @@ class ContinualGP:
             warnings.warn(_TIGHT.format(left=left), BudgetWarning, stacklevel=4)
         _log.info("%s", report)
         return report
+
+    def _note_epochs(self, intake: Intake) -> None:
+        """Warn if the first inputs of all are numbers that look like times."""
+        if intake.rows is not None and not self.axes:
+            sentence = epochs(intake.rows.x, intake.schema.axes)
+            if sentence is not None:
+                warnings.warn(sentence, EpochWarning, stacklevel=4)
 
     def _passed_over(self, intake: Intake) -> UpdateReport:
         updater, progress = self._version
@@ -543,7 +565,8 @@ class ContinualGP:
             )
         names = updater.specification.names
         learner = updater.engines.of(progress.state).learner
-        predictor = Predictor(learner, progress.state, names, progress.schema)
+        trackers = {name: record.tracked for name, record in progress.calibrations.items()}
+        predictor = Predictor(learner, progress.state, names, progress.schema, trackers)
         return predictor.predict(x, channel)
 
     def plot(self, channel: str | None = None, **options: Any) -> Any:

@@ -71,7 +71,8 @@ def batch(index):
 
 def bits(model):
     """Every bit of what the next update depends on, with the kinds of arrays it comes in."""
-    progress = {**vars(model._version.progress), "state": None}
+    parts = {**vars(model._version.progress), "state": None}
+    progress = {name: leaves(part) for name, part in parts.items()}
     return leaves(model.state), progress, repr(model)
 
 

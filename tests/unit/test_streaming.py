@@ -245,13 +245,13 @@ def test_most_samples_are_filtered(engine, monkeypatch):
     model = sgp.ContinualGP(likelihood, engine=engine)
     model.update(X, y)
     kind = type(model.learner)
-    taken, filtered = [], kind.filter
+    taken, filtered = [], kind.filter_scored
 
     def counted(learner, state, rows):
         taken.append(rows.size)
         return filtered(learner, state, rows)
 
-    monkeypatch.setattr(kind, "filter", counted)
+    monkeypatch.setattr(kind, "filter_scored", counted)
     model.update_many(X[:80] + 0.01, y[:80])
     assert sum(taken) >= 70
 
@@ -280,7 +280,7 @@ def test_a_stream_that_breaks_off_leaves_the_model_as_it_was(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Learner, "filter", interrupted)
+    monkeypatch.setattr(Learner, "filter_scored", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.update_many(X[20:], y[20:])
     assert model.state is state

@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference.memory import Memory
+from streamgp.inference.scoring import Scored
 from streamgp.inference.state import Info
 from streamgp.inference.vem import VEM
 from streamgp.model.multitask import MultiTaskGP
@@ -124,7 +125,7 @@ class AnyLearner(Protocol):
     ) -> tuple[Any, Info]:
         """Learn parts of one batch together."""
 
-    def filter(self, state: Any, rows: Rows) -> tuple[Any, Float[np.ndarray, " N"]]:
+    def filter_scored(self, state: Any, rows: Rows) -> tuple[Any, Scored]:
         """Fold rows in one by one, in order, at fixed hyperparameters."""
 
     def predict(
@@ -140,5 +141,5 @@ class AnyLearner(Protocol):
     def latent_means(self, state: Any, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""
 
-    def log_predictive(self, state: Any, rows: Rows) -> Float[np.ndarray, " N"]:
-        """log p(y) of each row, nothing learned."""
+    def scored(self, state: Any, rows: Rows) -> Scored:
+        """The scores of each row, nothing learned."""

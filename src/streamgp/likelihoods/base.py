@@ -361,6 +361,37 @@ class Likelihood(Module, ABC):
         """The smallest y with P(Y ≤ y) ≥ level, where there is a formula for it."""
         return None
 
+    def predictive_score(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"] | None:
+        """The normal score Φ⁻¹(P(Y ≤ y)), where a formula has it however far out y is."""
+        return None
+
+    def predictive_value(
+        self,
+        score: Float[np.ndarray, "*b N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, "*b N"] | None:
+        """The y that has that normal score, where there is a formula for it."""
+        return None
+
+    def predictive_crps(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"] | None:
+        """∫ (P(Y ≤ z) − 1{y ≤ z})² dz, where there is a formula for it."""
+        return None
+
+    def is_value(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+        """Which observations are values that were seen, and not bounds of values."""
+        return np.ones(len(y), bool)
+
     def predictive_moments(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
     ) -> tuple[np.ndarray, np.ndarray]:

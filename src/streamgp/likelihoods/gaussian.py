@@ -14,6 +14,8 @@ from streamgp.parameters import Parameter, Positive, positive, replaced
 from streamgp.registry import storable
 
 _TINY = 1e-100
+_FARTHEST = 40.0  # deviations from which a density is nothing
+_ROOT_HALF, _TWICE, _OFFSET = np.sqrt([0.5, 2 / np.pi, 1 / np.pi])
 _LOG_2PI = np.log(2 * np.pi)
 
 
@@ -179,8 +181,37 @@ class Gaussian(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, " N"]:
+        return special.ndtr(self.predictive_score(y, mean, covariance))
+
+    def predictive_score(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
         y, variance = self._noisy(y)
-        return special.ndtr((y - mean[:, 0]) / np.sqrt(covariance[:, 0, 0] + variance))
+        return (y - mean[:, 0]) / np.sqrt(covariance[:, 0, 0] + variance)
+
+    def predictive_value(
+        self,
+        score: Float[np.ndarray, "*b N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, "*b N"]:
+        return mean[:, 0] + np.sqrt(covariance[:, 0, 0] + self.noise**2) * score
+
+    def predictive_crps(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        """Gneiting and others (2005), equation 5."""
+        y, variance = self._noisy(y)
+        deviation = np.sqrt(covariance[:, 0, 0] + variance)
+        z = np.abs(y - mean[:, 0]) / deviation
+        density = np.exp(-0.5 * np.minimum(z, _FARTHEST) ** 2)
+        return deviation * (z * special.erf(_ROOT_HALF * z) + _TWICE * density - _OFFSET)
 
     def predictive_quantile(
         self,
@@ -188,7 +219,7 @@ class Gaussian(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, "*b N"]:
-        return mean[:, 0] + np.sqrt(covariance[:, 0, 0] + self.noise**2) * special.ndtri(level)
+        return self.predictive_value(special.ndtri(level), mean, covariance)
 
     def predictive_moments(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]

@@ -16,10 +16,12 @@ from streamgp.data.batch import Parts, Rows
 from streamgp.errors import NumericalError
 from streamgp.inducing.engines import Engines
 from streamgp.inference.engine import AnyState, Points
+from streamgp.inference.scoring import Scored, joined
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
 from streamgp.online.forgetting import Forgetting
+from streamgp.online.outliers import Rule, apart, check_rule, judged, taken
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
@@ -62,6 +64,10 @@ class Updater:
     engines: Engines
     forgetting: Forgetting
     batch_rows: int  # rows that are held in memory together
+    outliers: Rule = "keep"  # what becomes of them
+
+    def __post_init__(self) -> None:
+        check_rule(self.outliers)
 
     def schedule(self, state: AnyState) -> Schedule:
         """When hyperparameters are learned."""
@@ -76,12 +82,20 @@ class Updater:
     ) -> tuple[Progress, UpdateReport]:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
-        before = self._faded(self._ready(progress, rows), progress, rows)
+        usual = rows if self.outliers == "keep" else rows.take(~apart(progress, rows))
+        before = self._faded(self._ready(progress, usual), progress, rows)
         axes = progress.schema.axes
+        came, scores = rows, None
+        if self.outliers != "keep":
+            scores = self._scores(before, came)
+            rows = taken(self.outliers, came, scores, judged(progress, came, scores))
+            if not rows.size:
+                now, seen = self.seen(progress, before, came, scores, learned=False)
+                return now, self.report(progress, now, seen, Work(), Result.SKIPPED, begin)
         start = lifecycle.restarted(self.specification, before, rows, axes)
 
         def surprise() -> float:
-            _, scores = watched(progress, rows, self._scores(before, rows))
+            _, scores = watched(progress, rows, self._scores(before, rows).log_predictive)
             return max(scores.surprise.values())
 
         schedule, engine = self.schedule(before), self.engines.of(before)
@@ -93,11 +107,44 @@ class Updater:
             start = tried.best()
         how = _How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
         fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
-        after, scores, work = fold(before, rows, start, how)
-        now = progress.after(rows, after, updates=1, learned=due)
-        now, seen = watched(now, rows, scores)
+        after, found, work = fold(before, rows, start, how)
+        now, seen = self.seen(progress, after, came, scores or found, learned=due)
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
+
+    def seen(
+        self,
+        progress: Progress,
+        after: AnyState,
+        rows: Rows,
+        scored: Scored,
+        *,
+        learned: bool,
+        one_by_one: bool = False,
+    ) -> tuple[Progress, Scores]:
+        """The progress once rows have come, and what their scores say.
+
+        Args:
+            progress: Before the rows.
+            after: The state after them.
+            rows: In the order in which they came.
+            scored: Before they were learned.
+            learned: Whether hyperparameters were.
+            one_by_one: Whether each row was an update of its own.
+        """
+        verdict = judged(progress, rows, scored, one_by_one=one_by_one)
+        records = progress.recorded(rows, scored, verdict.in_a_row, one_by_one=one_by_one)
+        updates = rows.size if one_by_one else 1
+        now = progress.after(rows, after, updates=updates, learned=learned)
+        log_predictive = scored.log_predictive
+        now, scores = watched(
+            now, rows, log_predictive, one_by_one=one_by_one, calibrations=records
+        )
+        outliers = dict.fromkeys(scores.rows, 0)
+        if verdict.in_a_row:
+            outliers |= {n: int(verdict.is_outlier[own].sum()) for n, own in rows.by_channel()}
+        changed = tuple(dict.fromkeys(scores.changed + verdict.changed))
+        return now, scores._replace(changed=changed, outliers=outliers)
 
     def refine(self, progress: Progress) -> tuple[Progress, UpdateReport]:
         """Learn hyperparameters from what is carried, without data."""
@@ -107,11 +154,11 @@ class Updater:
         how = _How(progress.updates, learn=True, remember=True)
         after, work, _ = self._step(state, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
-        return now, self.report(progress, now, Scores({}, {}, ()), work, Result.REFINED, begin)
+        return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 
     def pass_over(self, progress: Progress) -> UpdateReport:
         """A report of a batch in which nothing was observed."""
-        nothing = Scores({}, {}, ())
+        nothing = Scores()
         result = Result.NOTHING_OBSERVED
         return self.report(progress, progress, nothing, Work(), result, time.perf_counter())
 
@@ -139,7 +186,7 @@ class Updater:
 
     def _fold(
         self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Float[np.ndarray, " N"], Work]:
+    ) -> tuple[Any, Scored, Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
         learn, update, placer = how.learn, how.update, self.engines.of(before).placer
         if not learn and update > 1 and placer.settled(before, rows).all():
@@ -167,17 +214,17 @@ class Updater:
 
     def _step(
         self, state: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Work, Float[np.ndarray, " N"]]:
+    ) -> tuple[Any, Work, Scored]:
         """The state after, what it took, and the rows' scores."""
         learner = self.engines.of(state).learner
         after, info = learner.step(state, rows, start, learn=how.learn, remember=how.remember)
         check(info.finite)
         work = Work(info.bound, info.e_rounds, info.m_evaluations)
-        return after, work, info.log_predictive
+        return after, work, info.scored
 
     def _fold_in_parts(
         self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Float[np.ndarray, " N"], Work]:
+    ) -> tuple[Any, Scored, Work]:
         """A batch too large to hold at once, in parts: random ones, or in the order of time.
 
         Parts that follow one another find points and hyperparameters. Where sites depend on what
@@ -206,13 +253,13 @@ class Updater:
             work._replace(bound=info.bound, e_rounds=work.e_rounds + info.e_rounds),
         )
 
-    def _scores(self, state: AnyState, rows: Rows) -> Float[np.ndarray, " N"]:
-        """The log predictive density of each row, for a bounded number of them at a time."""
+    def _scores(self, state: AnyState, rows: Rows) -> Scored:
+        """The scores of each row, for a bounded number of them at a time."""
         scores, learner = [], self.engines.of(state).learner
         for begin in range(0, rows.size, self.batch_rows):
             part = rows.take(slice(begin, begin + self.batch_rows))
-            scores.append(learner.log_predictive(state, part))
-        return np.concatenate(scores)
+            scores.append(learner.scored(state, part))
+        return joined(scores)
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -231,11 +278,13 @@ class Updater:
             result=result,
             channels=self.specification.names,
             axes=now.schema.axes,
-            observations={name: now.seen[name] - before.seen[name] for name in scores.rows},
-            log_predictive={name: float(np.mean(row)) for name, row in scores.rows.items()},
+            observations={name: len(row) for name, row in scores.rows.items()},
+            log_predictive={name: _mean(row) for name, row in scores.rows.items()},
             log_predictive_rows=scores.rows,
             surprise=scores.surprise,
             changed=scores.changed,
+            outliers=scores.outliers,
+            _calibrations=now.calibrations,
             bound=work.bound,
             inducing_before=self._sizes(before),
             inducing_after=self._sizes(now),
@@ -267,6 +316,10 @@ def check(finite: bool) -> None:
             "the update did not end in finite numbers; the model is as it was. "
             "Please report the batch that did this."
         )
+
+
+def _mean(row: Float[np.ndarray, " n"]) -> float:
+    return float(row[0] if len(row) == 1 else np.mean(row))
 
 
 def _suffice(points: Points, wanted: Points) -> bool:

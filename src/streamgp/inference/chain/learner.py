@@ -20,10 +20,11 @@ from streamgp.inference.chain.reader import Reader
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals
 from streamgp.inference.e_step import Fit
-from streamgp.inference.learner import scores
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import counted
+from streamgp.inference.scoring import Scored, scored
+from streamgp.inference.scoring import joined as joined_scores
 from streamgp.inference.sequential import Block, InOrder
 from streamgp.inference.sites import RowSites
 from streamgp.inference.state import Info
@@ -104,9 +105,9 @@ class ChainLearner:
         batch = state.model.batch(rows)
         episode = Episode(state, batch, self._options)
         here = episode.trial(state.model)
-        before = np.zeros(0)
+        before = Scored.none()
         if here.setting is not None:
-            before = scores(state.plain, batch, here.setting.before[1])
+            before = scored(state.plain, batch, here.setting.before[1])
         begin = here if start is None or start is state.model else episode.trial(start)
         learned = episode.learn(begin, self.learning if learn else None)
         trial = learned.trial
@@ -120,7 +121,7 @@ class ChainLearner:
             bound += now.beside(state.totals) - then.beside(state.totals)
         work = (learned.e_rounds, learned.m_evaluations)
         finite = after.is_finite(state) and bool(np.isfinite(bound))
-        return after, Info(bound, batch.as_they_came(before), *work, finite)
+        return after, Info(bound, before, *work, finite)
 
     def must_revise(self, state: ChainState, rows: Rows) -> bool:
         """Never: parts follow one another in time, so that each sees all it depends on."""
@@ -132,12 +133,12 @@ class ChainLearner:
         """Not needed: see `must_revise`."""
         raise AssertionError("a chain does not revise")
 
-    def filter(self, state: ChainState, rows: Rows) -> tuple[ChainState, Float[np.ndarray, " N"]]:
+    def filter_scored(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
         """Fold rows in one by one, in order, at fixed hyperparameters.
 
         Returns:
-            The state as after that many steps of one row each, and the log predictive density of
-            each row before it was learned.
+            The state as after that many steps of one row each, and the scores of each row before
+            it was learned.
         """
         found, done = [], 0
         is_exact = state.plain.conjugate and not needs_memory(state.model)
@@ -152,12 +153,10 @@ class ChainLearner:
             else:
                 state, own = self._filtered(state, rest.take(slice(_BLOCK)))
             found.append(own)
-            done += len(own)
-        return state, np.concatenate(found)
+            done += len(own.table)
+        return state, joined_scores(found)
 
-    def _filtered(
-        self, state: ChainState, rows: Rows
-    ) -> tuple[ChainState, Float[np.ndarray, " N"]]:
+    def _filtered(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
         """One block of rows."""
         batch = state.model.batch(rows)
         setting = meeting(state.known, state.plain, batch)
@@ -174,7 +173,7 @@ class ChainLearner:
         before = fold.before.marginals(setting)
         state = with_sums(state, setting, fold.sites)
         state = following(state, state.known, heard=heard, memory=remembered)
-        return state, batch.as_they_came(scores(state.plain, batch, before))
+        return state, scored(state.plain, batch, before)
 
     def _remembered(self, state: ChainState, learned: Learned) -> Memory:
         """The state's memory with the batch's: how its density depends on likelihoods."""
@@ -212,16 +211,16 @@ class ChainLearner:
         """E_q[u] of each latent function."""
         return Reader(state, False).latent_means(x)
 
-    def log_predictive(self, state: ChainState, rows: Rows) -> Float[np.ndarray, " N"]:
-        """log p(y) of each row, nothing learned."""
+    def scored(self, state: ChainState, rows: Rows) -> Scored:
+        """The scores of each row, nothing learned."""
         batch = state.model.batch(rows)
         if not state.segments:  # the prior's, at times of their own
             state = with_times(state, wanted(state, state.mixing.law, rows.x[:, 0]))
         at_rows = Reader(state, False).marginals(batch)
-        return batch.as_they_came(scores(state.plain, batch, at_rows))
+        return scored(state.plain, batch, at_rows)
 
 
-def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Float[np.ndarray, " N"]]:
+def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
     """Conjugate samples in the order of time, with no data among or after them."""
     batch = state.model.batch(rows)
     setting = meeting(state.known, state.plain, batch)
@@ -231,7 +230,7 @@ def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Float[np.ndarra
     before = before_each(setting, sites, forward, np.argsort(batch.order))
     heard = heard_with(state.heard, batch)
     after = following(after, after.known, heard=heard)
-    return after, batch.as_they_came(scores(state.plain, batch, before))
+    return after, scored(state.plain, batch, before)
 
 
 def _folded(trial: Trial, fit: Fit | None) -> tuple[ChainState, float]:
