@@ -121,7 +121,7 @@ LEARNING = sgp.VEM(rounds=1, evaluations=5)
 @pytest.mark.parametrize(
     "settings",
     {
-        "adaptive": {},
+        "adaptive": {"engine": "dense"},
         "fixed points": {"inducing": GRID},
         "growing": {"inducing": sgp.Growing(two_more)},
         "growing, random": {"inducing": sgp.Growing(two_more, "random", seed=4)},

@@ -14,7 +14,8 @@ Y = np.sin(T)
 
 
 def started(x=T, y=Y, likelihood=None, **options):
-    model = sgp.ContinualGP(likelihood or sgp.Gaussian(), learning=None, **options)
+    settings = {"learning": None, "latents": sgp.RBF(), **options}
+    model = sgp.ContinualGP(likelihood or sgp.Gaussian(), **settings)
     model.update(x, y)
     return model
 

@@ -117,13 +117,10 @@ class AnyLearner(Protocol):
     ) -> tuple[Any, Info]:
         """Fold rows in; with `learn`, hyperparameters as well."""
 
-    def must_revise(self, state: Any, rows: Rows) -> bool:
-        """Whether rows that were learned in parts must be learned once more, together."""
-
-    def revise(
-        self, before: Any, streamed: Any, parts: Iterable[Rows], *, remember: bool
-    ) -> tuple[Any, Info]:
-        """Learn parts of one batch together."""
+    def revised(
+        self, before: Any, streamed: Any, rows: Rows, parts: Iterable[Rows], *, remember: bool
+    ) -> tuple[Any, Info] | None:
+        """Learn parts of one batch together, or None where that would change nothing."""
 
     def filter_scored(self, state: Any, rows: Rows) -> tuple[Any, Scored]:
         """Fold rows in one by one, in order, at fixed hyperparameters."""

@@ -169,9 +169,21 @@ class Learner:
         finite = after.is_finite(state)
         return after, Info(bound, before, *work, finite)
 
-    def must_revise(self, state: State, rows: Rows) -> bool:
-        """Whether rows that were learned in parts must be learned once more, together."""
-        return not is_exact_in_parts(state.model, rows, factorised=self.factorised)
+    def revised(
+        self, before: State, streamed: State, rows: Rows, parts: Iterable[Rows], *, remember: bool
+    ) -> tuple[State, Info] | None:
+        """As `revise`, or None where that would change nothing.
+
+        Args:
+            before: What is known before all parts, at the points of `streamed`.
+            streamed: The state after the parts, folded in one after the other.
+            rows: All rows.
+            parts: The same in parts.
+            remember: Whether to keep, for later learning, how the rows depend on the kernels.
+        """
+        if is_exact_in_parts(streamed.model, rows, factorised=self.factorised):
+            return None
+        return self.revise(before, streamed, parts, remember=remember)
 
     def revise(
         self, before: State, streamed: State, parts: Iterable[Rows], *, remember: bool

@@ -5,55 +5,25 @@ Nothing is changed in place, so an update that breaks off leaves no trace.
 
 import dataclasses
 import time
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.axes import input_names
-from streamgp.data.batch import Parts, Rows
-from streamgp.errors import NumericalError
+from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engines
-from streamgp.inference.engine import AnyState, Points
-from streamgp.inference.scoring import Scored, joined
-from streamgp.model.multitask import MultiTaskGP
+from streamgp.inference.engine import AnyState
+from streamgp.inference.scoring import Scored
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
+from streamgp.online.folding import Folding, How, Work
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.outliers import Rule, apart, check_rule, judged, taken
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
 from streamgp.online.starts import Starts
-
-_PLACEMENTS = 3  # how often one update may place points anew as its kernels are learned
-
-
-class Work(NamedTuple):
-    """What an update took, the bound it ended at, and whether points had to go for want of room."""
-
-    bound: float = np.nan
-    e_rounds: int = 0
-    m_evaluations: int = 0
-    budget_spent: bool = False
-
-
-class _How(NamedTuple):
-    """The number of an update, and what it does beside folding its rows in.
-
-    It learns hyperparameters, or remembers for later how its rows depend on the kernels, or both.
-    """
-
-    update: int
-    learn: bool
-    remember: bool
-
-
-def total(works: Iterable[Work]) -> Work:
-    """The work of several pieces together."""
-    bounds, rounds, evaluations, spent = zip(*works, strict=True)
-    return Work(float(np.sum(bounds)), sum(rounds), sum(evaluations), any(spent))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +38,11 @@ class Updater:
 
     def __post_init__(self) -> None:
         check_rule(self.outliers)
+
+    def folding(self, state: AnyState) -> Folding:
+        """How rows are folded into states of that kind."""
+        engine, seed = self.engines.of(state), self.specification.seed
+        return Folding(engine, self.schedule(state), self.batch_rows, seed)
 
     def schedule(self, state: AnyState) -> Schedule:
         """When hyperparameters are learned."""
@@ -87,7 +62,7 @@ class Updater:
         axes = progress.schema.axes
         came, scores = rows, None
         if self.outliers != "keep":
-            scores = self._scores(before, came)
+            scores = self.folding(before).scores(before, came)
             rows = taken(self.outliers, came, scores, judged(progress, came, scores))
             if not rows.size:
                 now, seen = self.seen(progress, before, came, scores, learned=False)
@@ -95,7 +70,9 @@ class Updater:
         start = lifecycle.restarted(self.specification, before, rows, axes)
 
         def surprise() -> float:
-            _, scores = watched(progress, rows, self._scores(before, rows).log_predictive)
+            _, scores = watched(
+                progress, rows, self.folding(before).scores(before, rows).log_predictive
+            )
             return max(scores.surprise.values())
 
         schedule, engine = self.schedule(before), self.engines.of(before)
@@ -105,9 +82,8 @@ class Updater:
         if due and not before.count:
             tried = Starts(self.specification, engine, before, rows, axes)
             start = tried.best()
-        how = _How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
-        fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
-        after, found, work = fold(before, rows, start, how)
+        how = How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
+        after, found, work = self.folding(before).fold(before, rows, start, how)
         now, seen = self.seen(progress, after, came, scores or found, learned=due)
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
@@ -151,8 +127,8 @@ class Updater:
         begin, state = time.perf_counter(), progress.state
         assert state is not None
         nothing = Rows(np.zeros((0, len(progress.schema.axes))), np.zeros((0, 1)), np.zeros(0, int))
-        how = _How(progress.updates, learn=True, remember=True)
-        after, work, _ = self._step(state, nothing, None, how)
+        how = How(progress.updates, learn=True, remember=True)
+        after, work, _ = self.folding(state).step(state, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
         return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 
@@ -183,83 +159,6 @@ class Updater:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0
         left = self.forgetting.left_after(advance)
         return state if left == 1.0 else self.engines.of(state).learner.tempered(state, left)
-
-    def _fold(
-        self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Scored, Work]:
-        """Place points, learn, and look whether the learned kernels want more points."""
-        learn, update, placer = how.learn, how.update, self.engines.of(before).placer
-        if not learn and update > 1 and placer.settled(before, rows).all():
-            after, work, numbers = self._step(before, rows, start, how)
-            return after, numbers, work
-        points, scores = None, None
-        if learn:
-            before = placer.shifted(before, rows)
-        for _ in range(_PLACEMENTS):
-            wanted = placer.wanted(before, rows, start or before.model, update)
-            if points is not None and _suffice(points, wanted):
-                break
-            points = wanted
-            moved = placer.placed(before, points, rows, start or before.model)
-            after, work, numbers = self._step(moved, rows, start, how)
-            if scores is None:  # of the rows before anything was learned from them
-                scores = numbers
-            start = after.model
-            if not (learn and placer.follows_kernels):
-                break
-        assert points is not None
-        assert scores is not None
-        work = work._replace(budget_spent=placer.exceeds_budget(points))
-        return placer.pruned(before, after, rows), scores, work
-
-    def _step(
-        self, state: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Work, Scored]:
-        """The state after, what it took, and the rows' scores."""
-        learner = self.engines.of(state).learner
-        after, info = learner.step(state, rows, start, learn=how.learn, remember=how.remember)
-        check(info.finite)
-        work = Work(info.bound, info.e_rounds, info.m_evaluations)
-        return after, work, info.scored
-
-    def _fold_in_parts(
-        self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Scored, Work]:
-        """A batch too large to hold at once, in parts: random ones, or in the order of time.
-
-        Parts that follow one another find points and hyperparameters. Where sites depend on what
-        else is known, all parts are then learned once more, together.
-        """
-        scores, engine = self._scores(before, rows), self.engines.of(before)
-        seed = None if engine.learner.parts_follow_time else self.specification.seed
-        parts = Parts.of(rows, self.batch_rows, seed)
-        state, works, seen, learned_at = before, [], 0, 0
-        for part in parts:
-            seen += part.size
-            due = how.learn and self.schedule(before).is_due_in_parts(seen, learned_at)
-            state, _, work = self._fold(state, part, start, how._replace(learn=due))
-            learned_at = seen if due else learned_at
-            start = state.model
-            works.append(work)
-        work = total(works)
-        if not engine.learner.must_revise(state, rows):
-            return state, scores, work
-        moved = engine.placer.move(before, state.points)
-        after, info = engine.learner.revise(moved, state, parts, remember=how.remember)
-        check(info.finite)
-        return (
-            after,
-            scores,
-            work._replace(bound=info.bound, e_rounds=work.e_rounds + info.e_rounds),
-        )
-
-    def _scores(self, state: AnyState, rows: Rows) -> Scored:
-        """The scores of each row, for a bounded number of them at a time."""
-        scores, learner = [], self.engines.of(state).learner
-        for begin in range(0, rows.size, self.batch_rows):
-            part = rows.take(slice(begin, begin + self.batch_rows))
-            scores.append(learner.scored(state, part))
-        return joined(scores)
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -309,20 +208,5 @@ class Updater:
         return progress.state.sizes
 
 
-def check(finite: bool) -> None:
-    """Refuse what an update ended in, unless it is finite."""
-    if not finite:
-        raise NumericalError(
-            "the update did not end in finite numbers; the model is as it was. "
-            "Please report the batch that did this."
-        )
-
-
 def _mean(row: Float[np.ndarray, " n"]) -> float:
     return float(row[0] if len(row) == 1 else np.mean(row))
-
-
-def _suffice(points: Points, wanted: Points) -> bool:
-    """Whether points placed under the old kernels still do: not too few, nor far too many."""
-    pairs = [(len(p), len(w)) for p, w in zip(points, wanted, strict=True)]
-    return all(0.75 * have <= want <= have for have, want in pairs)

@@ -15,7 +15,8 @@ from jaxtyping import Bool
 from streamgp.data.batch import Rows
 from streamgp.inference.engine import AnyState
 from streamgp.model.initial_scales import spread_of
-from streamgp.online.batch_update import Updater, Work, check, total
+from streamgp.online.batch_update import Updater
+from streamgp.online.folding import Work, check, total
 from streamgp.online.outliers import judged
 from streamgp.online.progress import Progress, Scores
 from streamgp.online.report import Result, UpdateReport

@@ -123,15 +123,16 @@ class ChainLearner:
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
 
-    def must_revise(self, state: ChainState, rows: Rows) -> bool:
-        """Never: parts follow one another in time, so that each sees all it depends on."""
-        return False
-
-    def revise(
-        self, before: ChainState, streamed: ChainState, parts: Iterable[Rows], *, remember: bool
-    ) -> tuple[ChainState, Info]:
-        """Not needed: see `must_revise`."""
-        raise AssertionError("a chain does not revise")
+    def revised(
+        self,
+        before: ChainState,
+        streamed: ChainState,
+        rows: Rows,
+        parts: Iterable[Rows],
+        *,
+        remember: bool,
+    ) -> None:
+        """Nothing: parts follow one another in time, so that each sees all that came before it."""
 
     def filter_scored(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
         """Fold rows in one by one, in order, at fixed hyperparameters.
