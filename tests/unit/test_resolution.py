@@ -193,3 +193,17 @@ def test_a_tolerance_that_is_no_part(tolerance):
 def test_a_model_without_data():
     with pytest.raises(sgp.DataError, match="Call `update` before `suggest_budget`"):
         sgp.ContinualGP(sgp.Gaussian()).suggest_budget()
+
+
+def test_hyperparameters_are_not_learned_from_ground_that_is_held_too_coarsely():
+    """Else variance that points leave open would be called noise, and lengthscales run away."""
+    generator = np.random.default_rng(0)
+    x = np.sort(generator.uniform(0, 120, 1200))
+    y = np.sin(2 * x) + np.sin(3.3 * x) + 0.2 * generator.normal(size=1200)
+    model = sgp.ContinualGP(
+        sgp.Gaussian(), latents=sgp.Matern32(), inducing=sgp.Adaptive(budget=48)
+    )
+    reports = [model.update(x[part], y[part]) for part in np.split(np.arange(1200), 12)]
+    assert reports[-1].open_variance[0] > 0.02
+    assert reports[-1].result.name == "KEPT_HYPERPARAMETERS"
+    assert model.hyperparameters["channels"]["y"]["noise"] < 0.3

@@ -42,6 +42,10 @@ class ChainPlacer:
         """Never: there is none."""
         return False
 
+    def is_starved(self, state: ChainState) -> bool:
+        """Never: there are as many times as are needed."""
+        return False
+
     def prepared(self, state: ChainState, rows: Rows, update: int) -> tuple[ChainState, bool]:
         """The state with times for all of these rows. Nothing is lost."""
         return self.move(state, self.wanted(state, rows, state.model, update)), False

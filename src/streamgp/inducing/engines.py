@@ -44,6 +44,9 @@ class AnyPlacer(Protocol):
     def exceeds_budget(self, points: Points) -> bool:
         """Whether there would be more points than there may be."""
 
+    def is_starved(self, state: Any) -> bool:
+        """Whether the past is held too coarsely to learn hyperparameters from it."""
+
     def prepared(self, state: Any, rows: Rows, update: int) -> tuple[Any, bool]:
         """The state with points for the first of these rows, and whether others had to go."""
 

@@ -19,6 +19,7 @@ from streamgp.parameters import unwrap
 
 _STRETCHES = (128, 32, 8, 1)  # samples that points are placed for together
 _FEW = 8  # part of the budget that new points may take before they are learned
+_NEARLY_ALL, _COARSE = 0.9, 0.02  # of the budget, and of the variance at past rows
 _ROOM = 32  # points from which spare ones go before the number doubles
 
 
@@ -55,6 +56,16 @@ class Placer:
     def follows_kernels(self) -> bool:
         """Whether points depend on the kernels, so that they are placed again once these change."""
         return self.strategy.follows_kernels
+
+    def is_starved(self, state: State) -> bool:
+        """Whether the past of one input is held so coarsely that it tells nothing of lengthscales.
+
+        Points that are too far apart leave variance open, and an M step would call that noise.
+        """
+        full = self.budget is not None and max(state.sizes) >= _NEARLY_ALL * self.budget
+        if not full or state.points[0].shape[1] > 1:
+            return False
+        return float(np.max(state.open_variance)) > _COARSE
 
     def prepared(self, state: State, rows: Rows, update: int) -> tuple[State, bool]:
         """The state with points for the first of these rows, as many as there is room for.

@@ -77,6 +77,7 @@ class Updater:
 
         schedule, engine = self.schedule(before), self.engines.of(before)
         due = schedule.is_due(progress, rows, surprise, learn=learn)
+        due = due and not engine.placer.is_starved(before)
         if due and start is None:
             start = lifecycle.widened(self.specification, before, rows, axes)
         if due and not before.count:
