@@ -206,4 +206,4 @@ def test_hyperparameters_are_not_learned_from_ground_that_is_held_too_coarsely()
     reports = [model.update(x[part], y[part]) for part in np.split(np.arange(1200), 12)]
     assert reports[-1].open_variance[0] > 0.02
     assert reports[-1].result.name == "KEPT_HYPERPARAMETERS"
-    assert model.hyperparameters["channels"]["y"]["noise"] < 0.3
+    assert model.hyperparameters["channels"]["y"]["noise"] < 0.45  # it would be 0.9

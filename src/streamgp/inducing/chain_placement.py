@@ -31,12 +31,7 @@ class ChainPlacer:
 
     def settled(self, state: ChainState, rows: Rows) -> Bool[np.ndarray, " N"]:
         """Which rows ask for no further time."""
-        x = rows.x[:, 0]
-        lacking = grid.wanted(state, state.mixing.law, x)
-        if not len(lacking):
-            return np.ones(len(x), bool)
-        first, last = state.segments[0].times[0], state.segments[-1].times[-1]
-        return (x >= first) & (x <= min(last, lacking[0]))
+        return grid.settled(state, rows.x[:, 0])
 
     def exceeds_budget(self, points: Points) -> bool:
         """Never: there is none."""

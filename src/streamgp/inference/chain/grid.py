@@ -8,7 +8,7 @@ one interval, however long. Only intervals without data inside are split; that l
 from bisect import bisect_right
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from streamgp.inference.chain.elements import Forward, Moves, joined, taken
 from streamgp.inference.chain.known import Known, Window
@@ -41,6 +41,23 @@ def wanted(state: ChainState, law: Law, x: Times) -> Times:
     return np.array([*early[::-1], *inside, *late])
 
 
+def settled(state: ChainState, x: Times) -> Bool[np.ndarray, " n"]:
+    """Which inputs ask for no further time."""
+    lacking = wanted(state, state.mixing.law, x)
+    if not len(lacking):
+        return np.ones(len(x), bool)
+    if not state.segments:
+        return np.zeros(len(x), bool)
+    first, last = state.segments[0].times[0], state.segments[-1].times[-1]
+    found = (x >= first) & (x <= last)
+    inside = lacking[(lacking > first) & (lacking < last)]
+    if len(inside):
+        segment = state.known.window(float(inside[0]), float(inside[-1])).segment
+        within = (x > segment.times[0]) & (x < segment.times[-1])
+        found &= ~(within & np.isin(segment.place(x), segment.place(inside)))
+    return found
+
+
 def _spacing(state: ChainState, law: Law, rows: Times) -> float:
     """How far apart new times are at least.
 
@@ -64,9 +81,12 @@ def _onward(now: float, rows: list[float], spacing: float, end: float = np.inf) 
         number = bisect_right(rows, now)
         if number == len(rows) or rows[number] >= end:
             return found
-        now = max(rows[number], now + spacing)
-        if now >= end - 0.5 * spacing:
+        step = max(rows[number], now + spacing)
+        if step >= end - 0.5 * spacing:  # a short last interval holds what lies so close to the end
+            if now < end - 1.5 * spacing:
+                found.append(end - spacing)
             return found
+        now = step
         found.append(now)
 
 

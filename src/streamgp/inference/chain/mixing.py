@@ -35,11 +35,14 @@ class Mixing:
         return 1 + self.reading.spreads.size
 
     @functools.cached_property
-    def _of_states(self) -> Float[np.ndarray, "C 2d 2d"]:
+    def _of_states(self) -> Float[np.ndarray, "C t"]:
+        """s ℓ_j ℓ_k of each pair, in both orders, for each entry of the upper triangle."""
         outputs, weights = self.reading.outputs, self.weights
-        both = weights[outputs.left][:, :, None] * weights[outputs.right][:, None, :]
-        both = both + outputs.apart[:, None, None] * np.swapaxes(both, 1, 2)
-        return self._pair_strength[:, None, None] * both
+        rows, columns, _ = triangle(weights.shape[1])
+        left, right = weights[outputs.left], weights[outputs.right]
+        both = left[:, rows] * right[:, columns]
+        both = both + outputs.apart[:, None] * left[:, columns] * right[:, rows]
+        return self._pair_strength[:, None] * both
 
     @functools.cached_property
     def _toward_means(self) -> Float[np.ndarray, "O C 2d"]:
@@ -63,8 +66,9 @@ class Mixing:
         spreads, size = self.reading.spreads, self.weights.shape[1]
         count, basis = len(sums.linear), spreads.shape[1]
         _, _, place = triangle(size + basis)
-        states = sums.precision[:, :, place[:size, :size]]  # n C 2d 2d
-        precision = np.einsum("ncij,cij->nij", states, self._of_states)
+        rows, entries, whole = triangle(size)
+        states = sums.precision[:, :, place[rows, entries]]
+        precision = np.einsum("nct,ct->nt", states, self._of_states)[:, whole]
         columns = self.columns
         linear, gram = np.zeros((count, size, columns)), np.zeros((count, columns, columns))
         of_linear = self._strength[:, None] * self.weights
@@ -100,7 +104,9 @@ class Mixing:
         _, _, place = triangle(size + basis)
         owner, scale = np.tile(law.owner, 2), np.tile(law.scale, 2)
         owns = (owner == np.arange(latents)[:, None]) * 1.0  # Q 2d
-        own = np.einsum("ncij,nij->cij", sums.precision[:, :, place[:size, :size]], moments.xx)
+        rows, entries, whole = triangle(size)
+        states = sums.precision[:, :, place[rows, entries]]
+        own = np.einsum("nct,nt->ct", states, moments.xx[:, rows, entries])[:, whole]
         own = own * np.outer(scale, scale)
         states = -0.5 * np.einsum("qi,cij,rj->cqr", owns, own, owns)
         seen = np.einsum("noi,ni->oi", sums.linear[:, :, :size], moments.x) * scale

@@ -167,7 +167,10 @@ class ChainState:
 
     @functools.cached_property
     def open_weights(self) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
-        """What data leave open about the loadings of each channel."""
+        """What data leave open about the loadings of each channel; nothing, if they are fixed."""
+        if not any(free_size(channel.weights) for channel in self.model.channels):
+            shapes = [channel.weights.shape for channel in self.plain.channels]
+            return tuple(np.zeros((*shape, *shape)) for shape in shapes)
         held, diagonal = self.known.stiffness.copy(), np.arange(sum(self.model.draws))
         held[:, diagonal, diagonal] += self.totals.slack
         reading = self.mixing.reading
