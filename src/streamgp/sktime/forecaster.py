@@ -127,7 +127,7 @@ class ContinualGPForecaster(BaseForecaster):
         names = tables.channel_names(y.columns)
         self.model_ = self._build(names)
         self.learned_until_ = {}
-        self._exogenous = None if X is None else list(X.columns)
+        self._exogenous: list[Any] = [] if X is None else list(X.columns)
         self._learn(y, X, learn=True)
         return self
 
@@ -210,8 +210,8 @@ class ContinualGPForecaster(BaseForecaster):
         return index, [self.model_.predict(x, name) for name in self.model_.channels]
 
     def _inputs(self, index: pd.Index, X: pd.DataFrame | None) -> pd.DataFrame:
-        given = None if X is None else list(X.columns)
-        if given != self._exogenous:
+        given = [] if X is None else list(X.columns)
+        if set(given) != set(self._exogenous):
             raise DataError(
                 problem(
                     f"exogenous variables {self._exogenous}, as in `fit`",
