@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,24 +130,26 @@ def test_columns_inform_each_other():
 @pytest.fixture(scope="module")
 def switched():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"open": rng.integers(0, 2, COUNT), 7: rng.normal(size=COUNT)}, DAYS)
-    y = 3 + 4 * X["open"] + 0.05 * rng.normal(size=COUNT)
-    model = ContinualGPForecaster(kernel=RBF()).fit(y[:40], X[:40]).update(y[40:50], X[40:50])
-    return model, y, X
+    beside = pd.DataFrame({"open": rng.integers(0, 2, COUNT), 7: rng.normal(size=COUNT)}, DAYS)
+    y = 3 + 4 * beside["open"] + 0.05 * rng.normal(size=COUNT)
+    model = (
+        ContinualGPForecaster(kernel=RBF()).fit(y[:40], beside[:40]).update(y[40:50], beside[40:50])
+    )
+    return model, y, beside
 
 
 def test_exogenous_variables_are_inputs(switched):
-    model, y, X = switched
+    model, y, beside = switched
     assert model.model_.input_names == ("time", "open", "7")
-    forecast = model.predict(np.arange(1, 11), X=X[50:])
+    forecast = model.predict(np.arange(1, 11), X=beside[50:])
     assert np.max(np.abs(forecast - y[50:])) < 0.6
-    turned = model.predict(FH, X=X[[7, "open"]])  # columns by name; rows that are needed
+    turned = model.predict(FH, X=beside[[7, "open"]])  # columns by name; rows that are needed
     np.testing.assert_array_equal(turned, forecast.iloc[[0, 1, 4]])
 
 
 def test_rows_without_exogenous_variables_are_not_learned(switched):
-    _, y, X = switched
-    holes = X.astype(float)
+    _, y, beside = switched
+    holes = beside.astype(float)
     holes.iloc[3:6, 1] = np.nan
     assert forecaster().fit(y, holes).model_.observations == {"open": COUNT - 3}
 
@@ -158,22 +157,22 @@ def test_rows_without_exogenous_variables_are_not_learned(switched):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X: None, "exogenous variables"),
-        (lambda X: X[["open"]], "exogenous variables"),
-        (lambda X: X[50:52], "none at 2025-02-24"),
-        (lambda X: X * np.nan, "missing"),
+        (lambda beside: None, "exogenous variables"),
+        (lambda beside: beside[["open"]], "exogenous variables"),
+        (lambda beside: beside[50:52], "none at 2025-02-24"),
+        (lambda beside: beside * np.nan, "missing"),
     ],
 )
 def test_forecasts_need_exogenous_variables(switched, change, message):
-    model, _, X = switched
+    model, _, beside = switched
     with pytest.raises(DataError, match=message):
-        model.predict(FH, X=change(X))
+        model.predict(FH, X=change(beside))
 
 
 def test_time_is_the_name_of_the_index(switched):
-    _, y, X = switched
+    _, y, beside = switched
     with pytest.raises(DataError, match="Rename"):
-        forecaster().fit(y, X.rename(columns={"open": "time"}))
+        forecaster().fit(y, beside.rename(columns={"open": "time"}))
 
 
 # -- distributions -------------------------------------------------------------------------------
@@ -200,7 +199,9 @@ def test_log_normal_columns_are_log_normal():
     assert type(found).__name__ == "LogNormal"
     np.testing.assert_allclose(found.mean().iloc[:, 0], model.predict(FH))
     np.testing.assert_allclose(found.var(), model.predict_var(FH))
-    np.testing.assert_allclose(found.quantile([0.1, 0.9]), model.predict_quantiles(FH, alpha=[0.1, 0.9]))
+    np.testing.assert_allclose(
+        found.quantile([0.1, 0.9]), model.predict_quantiles(FH, alpha=[0.1, 0.9])
+    )
 
 
 def test_columns_of_two_classes_are_one_trial():
@@ -240,6 +241,8 @@ def test_settings_reach_the_model():
     assert weights["y1"]["weights"].shape == (1, 1 + 8)
     assert [len(points) for points in model.model_.inducing_points] == [5, 5]
     assert model.model_.engine == "dense"
+    twice = forecaster().fit(pd.DataFrame({"y1": WAVE, 0: WAVE}, DAYS))
+    assert twice.model_.channels == ("y0", "y1")
     assert forecaster().fit(Y).model_.engine == "chain"
 
 
@@ -261,7 +264,7 @@ def test_latents_may_be_kernels():
     ("settings", "message"),
     [
         ({"likelihood": "Gausian"}, "Gausian"),
-        ({"likelihood": ["Gaussian", "Gaussian"]}, "2 of them"),
+        ({"likelihood": ["Gaussian", "Gaussian"]}, r"each of \['y0'\]"),
         ({"likelihood": {"b": "Gaussian"}}, "for each of"),
         ({"likelihood": Categorical(3)}, "single numbers"),
         ({"likelihood": Poisson(exposure=True)}, "single numbers"),
@@ -282,9 +285,3 @@ def test_data_that_do_not_go_on():
         model.update(pd.DataFrame({"a": WAVE, "b": WAVE}, DAYS)[30:])
     with pytest.raises(ConfigurationError, match="joint"):
         model.predict_var(FH, cov=True)
-
-
-def test_streamgp_needs_neither_sktime_nor_skpro():
-    code = "import sys, streamgp; print(sorted({'sktime', 'skpro', 'pandas'} & set(sys.modules)))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"

@@ -36,9 +36,12 @@ def channel_names(columns: Sequence[Any]) -> tuple[str, ...]:
         columns: The names of the columns.
 
     Returns:
-        The names that are text, as they are; y0, y1 and so on for the others.
+        The names that are text, as they are; y0, y1 and so on for the others, or for all columns
+        if two channels would have the same name.
     """
-    return tuple(c if isinstance(c, str) else f"y{d}" for d, c in enumerate(columns))
+    counted = tuple(f"y{d}" for d in range(len(columns)))
+    named = tuple(c if isinstance(c, str) else y for c, y in zip(columns, counted, strict=True))
+    return named if len(set(named)) == len(named) else counted
 
 
 def channels_of(names: Sequence[str], given: Likelihoods) -> dict[str, Likelihood]:
@@ -56,22 +59,20 @@ def channels_of(names: Sequence[str], given: Likelihoods) -> dict[str, Likelihoo
         ConfigurationError: If there is not one likelihood per column, or one is not known or does
             not suit a column of numbers.
     """
-    if isinstance(given, Likelihood | str):
-        each = dict.fromkeys(names, given)
-    elif isinstance(given, Mapping):
-        each = dict(given)
+    if isinstance(given, Mapping):
+        each, suits = [given.get(name) for name in names], set(given) == set(names)
     else:
-        each = dict(zip(names, given, strict=False)) if len(given) == len(names) else {}
-    if set(each) != set(names):
-        got = list(given) if isinstance(given, Mapping) else f"{len(given)} of them"
+        each = [given] * len(names) if isinstance(given, Likelihood | str) else list(given)
+        suits = len(each) == len(names)
+    if not suits:
         raise ConfigurationError(
             problem(
                 f"a likelihood for each of {list(names)}",
-                str(got),
+                repr(given),
                 "Give one for all, a list of one per column, or a dictionary by column.",
             )
         )
-    return {name: _likelihood(each[name], name) for name in names}
+    return {name: _likelihood(one, name) for name, one in zip(names, each, strict=True)}
 
 
 def _likelihood(given: Any, name: str) -> Likelihood:

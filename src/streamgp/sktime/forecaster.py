@@ -201,9 +201,7 @@ class ContinualGPForecaster(BaseForecaster):
         index, predictions = self._predictions(fh, X)
         return distribution(predictions, index, self._get_varnames(), self.seed)
 
-    def _predictions(
-        self, fh: Any, X: pd.DataFrame | None
-    ) -> tuple[pd.Index, list[Prediction]]:
+    def _predictions(self, fh: Any, X: pd.DataFrame | None) -> tuple[pd.Index, list[Prediction]]:
         """The times of a forecasting horizon, and what each channel will show then."""
         index = fh.to_absolute_index(self.cutoff)
         x = self._inputs(index, X)
