@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from streamgp.adapters import TOLERANCE, Learning
+from streamgp.adapters.tables import observed
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.gp import ContinualGP
 from streamgp.kernels import Kernel
@@ -101,7 +102,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         """
         X, y = self._checked(X, y, reset=True)
         model = self._build(self._channels(y))
-        model.update(_parts(model, X, y))
+        model.update(observed(model.channels, X, y.reshape(len(y), -1)))
         self.model_, self._flat = model, y.ndim == 1
         return self
 
@@ -130,7 +131,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
                     "Fill outputs that were not observed with NaN.",
                 )
             )
-        self.model_.update(_parts(self.model_, X, y))
+        self.model_.update(observed(self.model_.channels, X, y.reshape(len(y), -1)))
         return self
 
     def predict(
@@ -214,12 +215,6 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     def _shaped(self, columns: list[np.ndarray]) -> np.ndarray:
         """Give the result the shape of y: a vector, or one column per output."""
         return columns[0] if self._flat else np.stack(columns, axis=-1)
-
-
-def _parts(model: ContinualGP, x: np.ndarray, y: np.ndarray) -> dict[str, tuple]:
-    """The rows of each output that were observed."""
-    columns = zip(model.channels, y.reshape(len(y), -1).T, strict=True)
-    return {name: (x[~np.isnan(column)], column[~np.isnan(column)]) for name, column in columns}
 
 
 def _covariance(

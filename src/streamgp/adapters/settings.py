@@ -1,4 +1,4 @@
-"""What the scikit-learn and river estimators share: from their settings to a model."""
+"""From the settings of an estimator to a model."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -11,10 +11,12 @@ from streamgp.inducing import Adaptive
 from streamgp.inference.vem import VEM
 from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
+from streamgp.model import means
 from streamgp.model.specification import Latents, default_latents
 from streamgp.online.forgetting import Forgetting
 
 Learning = VEM | Literal["vem"] | None
+Means = means.Means | Literal["level"]
 
 TOLERANCE = 1e-2  # the default of every estimator
 
@@ -31,6 +33,8 @@ def build(
     learning: Learning,
     forgetting: float | Forgetting,
     seed: int,
+    mean: Means = "level",
+    seasons: Any = (),
 ) -> ContinualGP:
     """Make a model from the settings of an estimator.
 
@@ -45,6 +49,8 @@ def build(
         learning: "vem", a `VEM`, or None.
         forgetting: As for `ContinualGP`.
         seed: As for `ContinualGP`.
+        mean: "level" for a level that is learned, or as for `ContinualGP`.
+        seasons: As for `ContinualGP`.
 
     Returns:
         A model without data.
@@ -66,6 +72,8 @@ def build(
         inducing=Adaptive(tolerance, budget) if inducing is None else inducing,
         learning=_rule(learning),
         forgetting=forgetting,
+        mean=_mean(mean),
+        seasons=seasons,
         seed=seed,
     )
 
@@ -86,6 +94,20 @@ def _latents(
             )
         )
     return latents
+
+
+def _mean(mean: Means) -> means.Means:
+    if not isinstance(mean, str):
+        return mean
+    if mean != "level":
+        raise ConfigurationError(
+            problem(
+                "mean 'level', a mean function, a dictionary of them, or None",
+                repr(mean),
+                "Choose one of them.",
+            )
+        )
+    return means.Constant()
 
 
 def _rule(learning: Learning) -> VEM | None:
