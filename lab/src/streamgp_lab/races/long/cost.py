@@ -26,6 +26,7 @@ _ROWS_PER_TIME = 1.36  # ten random rows to a lengthscale, with the placement as
 _OLD = 5.0  # the length of an old stretch, in lengthscales
 _PAUSE = 0.1  # between samples at the frontier, in lengthscales
 _HUNDRED, _ONE = "100 rows at the frontier", "one sample at the frontier"
+_LATE = "100 rows that come late, by 1 to 2% of the stream"
 _STRETCH, _SCATTERED = "predicting 1,000 old points in a row", "predicting 1,000 scattered points"
 _LOADED, _FIRST = "loading from bytes", "the first question after loading (a full pass)"
 _EVALUATION = "evidence and gradient, for an M step"
@@ -86,6 +87,7 @@ def _works(model: sgp.ContinualGP, data: Stream) -> dict[str, float]:
     model.predict([end])  # what follows from the state is now remembered
     ahead = end + _PAUSE * np.arange(1, _SAMPLES + 1)
     y = TRUTH.noise * np.random.default_rng(1).normal(size=_SAMPLES)
+    back = np.sort(np.random.default_rng(3).uniform(0.98 * end, 0.99 * end, _BATCH))
     in_a_row = end / 4 + np.linspace(0, _OLD, _ASKED)
     scattered = np.random.default_rng(2).uniform(0, end, _ASKED)
     saved, state = model.to_bytes(), model.state
@@ -95,6 +97,7 @@ def _works(model: sgp.ContinualGP, data: Stream) -> dict[str, float]:
     return {
         _HUNDRED: _typical(lambda twin: twin.update(ahead[:_BATCH], y[:_BATCH]), model),
         _ONE: _typical(lambda twin: twin.update(ahead[:1], y[:1]), model),
+        _LATE: _typical(lambda twin: twin.update(back, y[:_BATCH]), model),
         _STRETCH: _typical(lambda twin: twin.predict(in_a_row), model),
         _SCATTERED: _typical(lambda twin: twin.predict(scattered), model),
         _LOADED: _typical(lambda _: sgp.from_bytes(saved), None),
