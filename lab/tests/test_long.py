@@ -130,6 +130,7 @@ def test_weeks_are_scored_when_learned_and_at_the_end(monkeypatch):
     table, took, _ = year.parts(dataclasses.replace(found, now=lost))
     assert table.rows[2][5] == "+0.700 (week 2)"
     assert took.startswith("2 weeks took")
+    assert took.endswith(f"the file has {found.file / 1e6:.3g} MB.")
 
 
 def test_full_adds_what_takes_long(tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ class Year:
     Attributes:
         rows: Observations of each channel.
         points: The number of inducing times.
+        file: The bytes of the model as a file.
         seconds: CPU seconds of each week's update.
         asking: CPU seconds of predicting the whole year at the end.
         ahead: The NLPD of each channel's week before it was learned; NaN without data.
@@ -34,6 +35,7 @@ class Year:
 
     rows: dict[str, int]
     points: int
+    file: int
     seconds: Float[np.ndarray, " W"]
     asking: float
     ahead: dict[str, Float[np.ndarray, " W"]]
@@ -98,6 +100,7 @@ def measure(weeks: int) -> Year:
     return Year(
         {name: sum(len(b[name][0]) for b in batches if name in b) for name in data},
         len(learner.inducing_points[0]),
+        len(learner.to_bytes()),
         np.array(seconds),
         asking,
         *(_by_channel(scores, data) for scores in (ahead, when, now)),
@@ -145,7 +148,7 @@ def parts(year: Year) -> list[Part]:
         f"{weeks} weeks took {number(float(np.sum(year.seconds)))} CPU seconds, the slowest "
         f"{number(year.seconds[slowest])} (week {slowest + 1}), the median "
         f"{number(float(np.median(year.seconds)))}; predicting all of them afterwards "
-        f"{number(year.asking)}. M = {year.points:,}."
+        f"{number(year.asking)}. M = {year.points:,}; the file has {number(year.file / 1e6)} MB."
     )
     table = Table("A year of hours at an airport, in weekly batches", heading, rows)
     return [table, took, Picture("the weeks of a year", _draw(year))]
