@@ -28,6 +28,7 @@ examples:
     streamgp-lab bench --list
     streamgp-lab bench samples --repeats 5
     streamgp-lab bench start growth --against folder-of-another-version
+    streamgp-lab bench long --full
     streamgp-lab bench all --out measured
 """
 _CHECK = """
@@ -127,6 +128,10 @@ def _parser() -> argparse.ArgumentParser:
         "--against", type=Path, metavar="FOLDER",
         help="a checkout of another version of streamgp, which start and growth measure too",
     )  # fmt: skip
+    bench.add_argument(
+        "--full", action="store_true",
+        help="with long: also its longest streams and a million samples, which take many minutes",
+    )  # fmt: skip
     _add_out(bench, "measured")
 
     check = _add(commands, "check", "run long checks of streamgp", _CHECK, _list_checks)
@@ -216,7 +221,7 @@ def _bench(options: argparse.Namespace) -> None:
         return
     bench.run(
         options.names, options.out, peers=options.peers, repeats=options.repeats,
-        share=options.share, against=options.against,
+        share=options.share, against=options.against, full=options.full,
     )  # fmt: skip
 
 

@@ -15,12 +15,14 @@ class Settings(NamedTuple):
     """How a benchmark is run: folder of the peers' environments, repeats, share of the data.
 
     `against` is a checkout of another version of streamgp, for benchmarks that compare versions.
+    With `full`, a benchmark that has parts of many minutes measures them too.
     """
 
     peers: Path
     repeats: int = 3
     share: float = 1.0
     against: Path | None = None
+    full: bool = False
 
 
 @dataclass(frozen=True)

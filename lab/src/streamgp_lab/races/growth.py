@@ -50,12 +50,12 @@ class Curve:
     @property
     def exponent(self) -> float:
         """The slope of log CPU time against log size."""
-        return _slope(self.sizes, self.cpu, self.fitted_from)
+        return slope(self.sizes, self.cpu, self.fitted_from)
 
     @property
     def memory_exponent(self) -> float:
         """The slope of log peak memory against log size."""
-        return _slope(self.sizes, self.peak, self.fitted_from)
+        return slope(self.sizes, self.peak, self.fitted_from)
 
 
 class Comparison(NamedTuple):
@@ -80,7 +80,8 @@ class Comparison(NamedTuple):
         ]  # fmt: skip
 
 
-def _slope(sizes: Sequence[int], values: Sequence[float], begin: float) -> float:
+def slope(sizes: Sequence[int], values: Sequence[float], begin: float) -> float:
+    """The exponent with which values grow with sizes, of those from a size on."""
     pairs = np.array([(s, v) for s, v in zip(sizes, values, strict=True) if s >= begin])
     return float(np.polyfit(np.log(pairs[:, 0]), np.log(pairs[:, 1]), 1)[0])
 

