@@ -18,7 +18,7 @@ _SLOWER = 8.0  # the slow part's lengthscale, in those of the fast part, to star
 def over_time() -> Kernel:
     """A rough, fast function plus a smooth, slow one.
 
-    Of the kernels that were tried on series of many kinds it is the safest (docs/adr/0021). Both
+    Of the kernels that were tried on series of many kinds it is the safest (docs/adr/0023). Both
     parts are Markov, so that a model over one input is kept as a chain.
 
     Returns:
