@@ -35,8 +35,10 @@ class ChainPlacer:
         lacking = grid.wanted(state, state.mixing.law, x)
         if not len(lacking):
             return np.ones(len(x), bool)
-        first, last = state.segments[0].times[0], state.segments[-1].times[-1]
-        return (x >= first) & (x <= min(last, lacking[0]))
+        # Rows of an interval that lacks a time wait: once learned, they keep it from being split.
+        times = state.times
+        before = max(int(np.searchsorted(times, lacking[0])) - 1, 0)
+        return (x >= times[0]) & (x <= times[before])
 
     def exceeds_budget(self, points: Points) -> bool:
         """Never: there is none."""
