@@ -95,7 +95,7 @@ def batch_of(rows):
 
 def fed(model, *batches):
     """The sum of the bounds of some updates."""
-    return sum(model.update(batch_of(rows)).bound for rows in batches)
+    return sum(model.update(batch_of(rows), learn=False).bound for rows in batches)
 
 
 def moments(model, x, channel):
@@ -106,3 +106,20 @@ def moments(model, x, channel):
         found = model.predict(x[own], NAMES[d])
         mean[own], variance[own] = found.latent_mean.ravel(), found.latent_variance.ravel()
     return mean, variance
+
+
+def world_of(plain):
+    """The world of a plain model of Gaussian channels and Matérn kernels."""
+    orders = {M12: 0, M32: 1, M52: 2}
+    channels = plain.channels
+    return World(
+        tuple(
+            markov.matern(orders[type(k)], np.ravel(k.lengthscale)[0], np.ravel(k.variance)[0])
+            for k in plain.latent_kernels
+        ),
+        np.concatenate([channel.loadings for channel in channels]),
+        np.concatenate([channel.offset for channel in channels]),
+        np.array([channel.spread.sum() for channel in channels]),
+        np.array([float(channel.likelihood.noise) for channel in channels]),
+        float(plain.origin[0]),
+    )
