@@ -281,16 +281,15 @@ def through_states(world, rows, times, x, channel):
 def _cross(parts, a, b, origin):
     """Cov(s(a), s(b)) of all states, time after time, in the order of the parts."""
     sizes = [len(part.readout) for part in parts]
-    total = sum(sizes)
+    total, begin = sum(sizes), 0
     found = np.zeros((len(a), total, len(b), total))
-    begin = 0
+    later, gaps = a[:, None] >= b, np.abs(a[:, None] - b)
+    first = np.minimum(a[:, None], b) - origin
     for part, size in zip(parts, sizes, strict=True):
         own = slice(begin, begin + size)
-        for i, left in enumerate(a):
-            for j, right in enumerate(b):
-                start = part.start(min(left, right) - origin)
-                step = expm(part.drift * abs(left - right))
-                block = step @ start if left >= right else start @ step.T
-                found[i, own, j, own] = block
+        steps = expm(part.drift * gaps[:, :, None, None])
+        for i, j in np.ndindex(*gaps.shape):
+            start, step = part.start(first[i, j]), steps[i, j]
+            found[i, own, j, own] = step @ start if later[i, j] else start @ step.T
         begin += size
     return found.reshape(len(a) * total, len(b) * total)
