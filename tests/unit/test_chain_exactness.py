@@ -60,6 +60,16 @@ def test_a_chain_is_the_dense_gp_and_the_smoother(name, count):
     np.testing.assert_allclose(model.open_variance, 0.0, atol=1e-10)
 
 
+@pytest.mark.parametrize("names", [("linear", "linear sum"), ("periodic", "linear")])
+def test_several_functions_that_never_forget_are_exact(names):
+    """Straight lines are zero at the origin, where nothing gives them a scale."""
+    world = chains.two(*names)
+    rows, channel = chains.draw(world, X), np.arange(len(TEST)) % 2
+    model = chains.model_of(world, *names)
+    bound = chains.fed(model, *shuffled(rows, 8))
+    assert_same(model, bound, markov.exact(world, rows, TEST, channel), channel)
+
+
 def test_a_periodic_chain_is_nearly_the_uncut_periodic_gp():
     world, names = worlds(1)["periodic"]
     rows, channel = chains.draw(world, X), np.zeros(len(TEST), int)

@@ -240,6 +240,8 @@ def test_what_fades_is_the_say_of_the_past():
     rows = chains.draw(world, X)
     model = chains.model_of(world, "matern32", forgetting=0.5)
     chains.fed(model, rows.take(slice(20)), rows.take(slice(20, None)))
+    np.testing.assert_allclose(model.state.heard, 30.0)
+    np.testing.assert_allclose(model.state.totals.count, 30.0)
     faded = world._replace(
         weights=np.repeat(world.weights, 2, axis=0), offsets=np.repeat(world.offsets, 2),
         spreads=np.zeros(2), noises=world.noises * np.array([np.sqrt(2.0), 1.0]),
