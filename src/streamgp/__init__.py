@@ -8,6 +8,7 @@ from streamgp.errors import (
     BudgetWarning,
     ConfigurationError,
     DataError,
+    EpochWarning,
     FileError,
     NumericalError,
     StreamGPError,
@@ -49,7 +50,8 @@ from streamgp.likelihoods import (
     StudentT,
     Weighted,
 )
-from streamgp.model.means import Constant, Mean
+from streamgp.model.means import Constant, Events, Mean, Seasonal, Trend
+from streamgp.model.periods import SuggestedPeriod, suggest_periods
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
 from streamgp.parameters import fixed
@@ -74,6 +76,8 @@ __all__ = [
     "ContinualGP",
     "DataError",
     "Dirichlet",
+    "EpochWarning",
+    "Events",
     "Exponential",
     "FileError",
     "Fixed",
@@ -106,9 +110,12 @@ __all__ = [
     "RationalQuadratic",
     "Refined",
     "Result",
+    "Seasonal",
     "State",
     "StreamGPError",
     "StudentT",
+    "SuggestedPeriod",
+    "Trend",
     "UpdateReport",
     "View",
     "Weighted",
@@ -117,6 +124,7 @@ __all__ = [
     "load",
     "plot",
     "register",
+    "suggest_periods",
     "use_compilation_cache",
 ]
 

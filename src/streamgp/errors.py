@@ -28,3 +28,7 @@ def problem(expected: str, got: str, remedy: str) -> str:
 
 class BudgetWarning(UserWarning):
     """Inducing points had to go for want of room, so the past is held less finely than before."""
+
+
+class EpochWarning(UserWarning):
+    """Inputs that are learned as plain numbers look like seconds, or parts of them, since 1970."""

@@ -15,8 +15,16 @@ from jaxtyping import Float
 
 from streamgp import persistence, plot
 from streamgp.data.axes import Axis, input_names
+from streamgp.data.epochs import epochs
 from streamgp.data.reader import Intake, Layout, gather, gather_in_order
-from streamgp.errors import BudgetWarning, ConfigurationError, DataError, FileError, problem
+from streamgp.errors import (
+    BudgetWarning,
+    ConfigurationError,
+    DataError,
+    EpochWarning,
+    FileError,
+    problem,
+)
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
 from streamgp.inducing.engines import Engines
 from streamgp.inference.carry import Carry, Projection
@@ -27,13 +35,14 @@ from streamgp.inference.resolution import points_for
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
-from streamgp.model.means import Constant, Mean
+from streamgp.model.means import Constant, Mean, as_seasons
 from streamgp.model.specification import Latents, Specification
 from streamgp.model.summary import describe
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.online import lifecycle
 from streamgp.online.batch_update import Updater
 from streamgp.online.forgetting import Forgetting
+from streamgp.online.outliers import Rule
 from streamgp.online.progress import Progress
 from streamgp.online.progress_bar import progress_bar
 from streamgp.online.report import UpdateReport, percent
@@ -61,7 +70,9 @@ class ContinualGP:
         channels: A likelihood, for a single channel, or a dictionary of them by name.
         latents: How many latent functions the channels share, or a kernel, or a list of kernels;
             `(kernel, n)` stands for n functions drawn from one kernel. By default one for a single
-            channel with one latent parameter, else one per latent parameter, at most three.
+            channel with one latent parameter, else one per latent parameter, at most three. Where
+            only their number is given they are smooth (`RBF`), or over one input, if the engine may
+            be a chain, a rough and a smooth part (`kernels.over_time`).
         inducing: A placement strategy: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of a
             `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
         learning: `VEM`, or None to leave all hyperparameters where they start.
@@ -80,12 +91,17 @@ class ContinualGP:
         mean: The mean functions of all channels, or a dictionary of them by channel. By default
             every channel has a level of its own, which is learned. None: levels stay at the mean of
             each channel's first data.
+        seasons: Periods, such as `["1D", "7D"]`, or `Seasonal`s: each is added to the mean of every
+            channel.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
             (Matérn, Periodic, Linear, Constant, their sums and products), at a cost that does not
             grow with the length of the stream. "dense": as values at inducing points, for
             everything. "auto": a chain where that is possible and `inducing`, `factorised` and
             `carry` are left alone.
+        outliers: What becomes of observations that are surprising beyond reason. "keep": they are
+            learned as they are. "skip": they are left out. "downweight": they count the less the
+            further out they are. Reports say how many there were in any case.
         seed: Of the random start of the mixing weights.
 
     Attributes:
@@ -118,17 +134,28 @@ class ContinualGP:
         batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
+        seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
+        outliers: Rule = "keep",
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         weights = dict(mixing or {})
-        specification = Specification(named, latents, weights, seed, scale, mean=mean)
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         engines = Engines(engine, as_strategy(inducing), learner)
-        updater = Updater(specification, engines, rule, batch_rows)
+        specification = Specification(
+            named,
+            latents,
+            weights,
+            seed,
+            scale,
+            mean=mean,
+            seasons=as_seasons(seasons),
+            over_time=engines.allow_chain,
+        )
+        updater = Updater(specification, engines, rule, batch_rows, outliers)
         self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {}, {})
 
     def _set_up(
@@ -320,6 +347,7 @@ class ContinualGP:
             intake = gather(data, y, layout, channels, schema)
             if intake.rows is None:
                 return self._passed_over(intake)
+            self._note_epochs(intake)
             start = dataclasses.replace(progress, schema=intake.schema)
             return self._keep(updater.update(start, intake.rows, learn=learn), intake)
 
@@ -378,6 +406,7 @@ class ContinualGP:
             intake = gather_in_order(x, y, layout, updater.specification.channels, now.schema)
             if intake.rows is None:
                 return self._passed_over(intake)
+            self._note_epochs(intake)
             start, rows = dataclasses.replace(now, schema=intake.schema), intake.rows
             with progress_bar(rows.size, "samples", shown=progress) as advance:
                 streamer = Streamer(updater, ahead, learn)
@@ -421,7 +450,9 @@ class ContinualGP:
         with self._changing() as (updater, progress):
             begun = progress.state is not None
             wider = updater.specification.with_channel(name, likelihood, weights, begun=begun)
-            state = None if progress.state is None else lifecycle.add_channel(wider, progress.state)
+            state = progress.state
+            if state is not None:
+                state = lifecycle.add_channel(wider, state, progress.schema.axes)
             self._version = _Version(
                 dataclasses.replace(updater, specification=wider),
                 dataclasses.replace(progress, state=state, seen={**progress.seen, name: 0}),
@@ -447,6 +478,13 @@ class ContinualGP:
             warnings.warn(_TIGHT.format(left=left), BudgetWarning, stacklevel=4)
         _log.info("%s", report)
         return report
+
+    def _note_epochs(self, intake: Intake) -> None:
+        """Warn if the first inputs of all are numbers that look like times."""
+        if intake.rows is not None and not self.axes:
+            sentence = epochs(intake.rows.x, intake.schema.axes)
+            if sentence is not None:
+                warnings.warn(sentence, EpochWarning, stacklevel=4)
 
     def _passed_over(self, intake: Intake) -> UpdateReport:
         updater, progress = self._version
@@ -527,7 +565,8 @@ class ContinualGP:
             )
         names = updater.specification.names
         learner = updater.engines.of(progress.state).learner
-        predictor = Predictor(learner, progress.state, names, progress.schema)
+        trackers = {name: record.tracked for name, record in progress.calibrations.items()}
+        predictor = Predictor(learner, progress.state, names, progress.schema, trackers)
         return predictor.predict(x, channel)
 
     def plot(self, channel: str | None = None, **options: Any) -> Any:

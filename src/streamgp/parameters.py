@@ -41,7 +41,7 @@ class Node(ABC):
 
     @abstractmethod
     def prior(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centre and spread of the normal prior on `free`, flat."""
+        """Centre and spread of the normal prior on `free`, flat; the spread may differ by side."""
 
     def recentred(self, shift: np.ndarray) -> Self:
         """The same parameter with the centre of its prior moved. Most priors cannot be moved."""
@@ -55,22 +55,30 @@ class Positive(Node):
 
     The spread is in natural log units: 1.5 keeps a parameter within a factor of about 20 of its
     start unless the data insist. It is what stops too few inducing points from driving a kernel
-    variance to 1e5.
+    variance to 1e5. Below the centre it is `below` times the spread.
+
+    With `least`, what is moved is one of two independent parts of a deviation; the other one is
+    known, so that the whole is never less.
     """
 
     log_value: np.ndarray
     log_centre: np.ndarray
     spread: float
+    below: float = 1.0
+    least: float = 0.0
 
-    def __init__(self, value: Any, centre: Any = None, spread: float = 1.5):
+    def __init__(self, value: Any, centre: Any = None, spread: float = 1.5, below: float = 1.0):
         centre = value if centre is None else centre
         object.__setattr__(self, "log_value", np.asarray(np.log(np.asarray(value, float))))
         object.__setattr__(self, "log_centre", np.asarray(np.log(np.asarray(centre, float))))
         object.__setattr__(self, "spread", spread)
+        object.__setattr__(self, "below", below)
+        object.__setattr__(self, "least", 0.0)
 
     @property
     def value(self) -> np.ndarray:
-        return np.asarray(np.exp(self.log_value))
+        moved = np.asarray(np.exp(self.log_value))
+        return np.asarray(np.hypot(moved, self.least)) if self.least else moved
 
     @property
     def free(self) -> np.ndarray:
@@ -80,12 +88,15 @@ class Positive(Node):
         return replaced(self, log_value=free)
 
     def pulled(self, gradient: np.ndarray) -> np.ndarray:
-        return np.ravel(gradient * self.value)
+        value = self.value
+        part = (np.exp(self.log_value) / value) ** 2 if self.least else 1.0
+        return np.ravel(gradient * value * part)
 
     def prior(self) -> tuple[np.ndarray, np.ndarray]:
         shape = self.log_value.shape
-        centre = np.broadcast_to(self.log_centre, shape)
-        return np.ravel(centre), np.full(centre.size, self.spread)
+        centre = np.ravel(np.broadcast_to(self.log_centre, shape))
+        is_below = np.ravel(self.log_value) < centre
+        return centre, np.where(is_below, self.below * self.spread, self.spread)
 
     def recentred(self, shift: np.ndarray) -> "Positive":
         return replaced(self, log_centre=self.log_centre + shift)
@@ -299,7 +310,7 @@ def free_gradient(tree: Any, gradients: Any) -> np.ndarray:
 
 
 def prior_of(tree: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and spreads of the normal priors on the free vector."""
+    """Centres and spreads of the normal priors on the free vector, on the sides where it is."""
     pairs = [node.prior() for node in nodes_of(tree)]
     centres, spreads = zip(*pairs, strict=True) if pairs else ((), ())
     return np.concatenate([np.zeros(0), *centres]), np.concatenate([np.zeros(0), *spreads])

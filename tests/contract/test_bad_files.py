@@ -36,6 +36,8 @@ def data() -> bytes:
         ],
         mixing={"b": np.ones((1, 3))},
         inducing=sgp.Fixed(X[:3]),
+        mean={"a": sgp.Constant() + sgp.Trend(1, (0, 9)) + sgp.Events({"e": [(1, 2)]})},
+        seasons=[sgp.Seasonal(3, harmonics=1)],
     )
     axes = (Axis("x"),)
     state = lifecycle.begin(model._specification, model.learner, X[:, None], {"a": X}, axes)

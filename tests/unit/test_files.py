@@ -71,7 +71,8 @@ def batch(index):
 
 def bits(model):
     """Every bit of what the next update depends on, with the kinds of arrays it comes in."""
-    progress = {**vars(model._version.progress), "state": None}
+    parts = {**vars(model._version.progress), "state": None}
+    progress = {name: leaves(part) for name, part in parts.items()}
     return leaves(model.state), progress, repr(model)
 
 
@@ -120,7 +121,7 @@ LEARNING = sgp.VEM(rounds=1, evaluations=5)
 @pytest.mark.parametrize(
     "settings",
     {
-        "adaptive": {},
+        "adaptive": {"engine": "dense"},
         "fixed points": {"inducing": GRID},
         "growing": {"inducing": sgp.Growing(two_more)},
         "growing, random": {"inducing": sgp.Growing(two_more, "random", seed=4)},
@@ -199,6 +200,51 @@ def test_mean_functions_are_kept(mean):
     assert repr(again._specification.mean) == repr(mean)
     for name in ("a", "b"):
         assert_close(again.predict([30.0], name).mean, model.predict([30.0], name).mean)
+
+
+@pytest.mark.parametrize("times", [False, True], ids=["numbers", "times"])
+def test_a_stream_with_trend_seasons_and_events_goes_on(times):
+    """Everything is numbers once it has begun; what was asked for stays as it was given."""
+    begin = np.datetime64("2024-03-01")
+
+    def at(days):
+        return begin + np.asarray(days).astype("m8[D]") if times else np.asarray(days, float)
+
+    stretch = ("2024-03-01", "2024-09-01") if times else (0, 180)
+    windows = ["2024-03-05", ("2024-04-01", "2024-04-03")] if times else [4, (31, 33)]
+    mean = sgp.Constant() + sgp.Trend(2, stretch) + sgp.Events({"holiday": windows})
+    seasons = ["7D", np.timedelta64(90, "D")] if times else [7, sgp.Seasonal(90, harmonics=2)]
+    day, rng = np.arange(60), np.random.default_rng(0)
+    y = 3 + 0.1 * day + np.sin(2 * np.pi * day / 7) + 0.1 * rng.normal(size=60)
+
+    def make():
+        return sgp.ContinualGP(
+            {"a": sgp.Gaussian(), "b": sgp.Gaussian()},
+            mean={"a": mean},
+            seasons=seasons,
+            learning=LEARNING,
+        )
+
+    model = make()
+    again = sgp.from_bytes(model.to_bytes())._specification
+    assert again.mean == {"a": mean}
+    assert again.seasons == model._specification.seasons
+    assert_goes_on(
+        make,
+        [
+            lambda model: model.update({"a": (at(day[:30]), y[:30])}),
+            lambda model: model.add_channel("c", sgp.Gaussian()),
+            lambda model: model.update({"a": (at(day[30:]), y[30:]), "c": (at(day[30:]), y[:30])}),
+        ],
+    )
+
+
+def test_a_file_from_before_there_were_seasons_has_none():
+    model = sgp.ContinualGP(sgp.Gaussian(), seasons=[7])
+    document, tensors = container._parts(model.to_bytes())
+    del document["contents"]["seasons"]
+    old = container.seal(document["contents"], tensors)
+    assert sgp.from_bytes(old)._specification.seasons == ()
 
 
 def test_a_model_without_data_keeps_its_settings():

@@ -70,7 +70,7 @@ def test_each_channel_may_have_its_own():
     model.update({name: (X, np.sin(X)) for name in channels})
     assert [c.mean.size for c in model.state.model.channels] == [0, 2, 1]
     assert [c.spread.value.shape for c in model.state.model.channels] == [(1, 0), (1, 2), (1, 1)]
-    assert model.state.past.linear[-1].shape == (3, 2)
+    assert model.state.mean_weights.shape == (3, 2)
     unused = model.state.plain.basis_spreads()
     np.testing.assert_array_equal(unused == 0, [[True, True], [False, False], [False, True]])
 

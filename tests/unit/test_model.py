@@ -7,6 +7,7 @@ import pytest
 
 import streamgp as sgp
 from streamgp.online.batch_update import Updater
+from streamgp.online.folding import Folding
 
 X = np.linspace(0, 6, 40)
 
@@ -58,7 +59,7 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(two_channels, monk
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Updater, "_step", interrupted)
+    monkeypatch.setattr(Folding, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         two_channels.update({"a": (X, np.cos(X))})
     assert two_channels.state is state
@@ -67,7 +68,7 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(two_channels, monk
 
 def test_numbers_that_are_not_finite_are_refused(two_channels, monkeypatch):
     state = two_channels.state
-    broken = state.replace(past=state.past.scaled(np.nan))
+    broken = two_channels.learner.tempered(state, np.nan)
     monkeypatch.setattr(Updater, "_ready", lambda *_: broken)
     with pytest.raises(sgp.NumericalError, match="as it was"):
         two_channels.update({"a": (X, np.cos(X))})

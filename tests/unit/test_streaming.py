@@ -239,17 +239,19 @@ def test_a_full_budget_follows_a_stream_onto_new_ground():
     assert min(scores[1:]) > scores[0] - 0.7
 
 
-def test_most_samples_are_filtered(monkeypatch):
+@pytest.mark.parametrize("engine", ["dense", "chain"])
+def test_most_samples_are_filtered(engine, monkeypatch):
     likelihood, y = FAMILIES["real"]
-    model = sgp.ContinualGP(likelihood)
+    model = sgp.ContinualGP(likelihood, engine=engine)
     model.update(X, y)
-    taken, filtered = [], Learner.filter
+    kind = type(model.learner)
+    taken, filtered = [], kind.filter_scored
 
     def counted(learner, state, rows):
         taken.append(rows.size)
         return filtered(learner, state, rows)
 
-    monkeypatch.setattr(Learner, "filter", counted)
+    monkeypatch.setattr(kind, "filter_scored", counted)
     model.update_many(X[:80] + 0.01, y[:80])
     assert sum(taken) >= 70
 
@@ -278,7 +280,7 @@ def test_a_stream_that_breaks_off_leaves_the_model_as_it_was(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Learner, "filter", interrupted)
+    monkeypatch.setattr(Learner, "filter_scored", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.update_many(X[20:], y[20:])
     assert model.state is state

@@ -87,7 +87,7 @@ class Engines:
             raise ConfigurationError(
                 problem(f"an engine among {list(CHOICES)}", repr(self.choice), "Check the name.")
             )
-        if self.choice == "chain" and not self._allow_chain:
+        if self.choice == "chain" and not self.allow_chain:
             raise ConfigurationError(
                 problem(
                     "an engine that suits the settings",
@@ -128,12 +128,15 @@ class Engines:
                     'over one input; or leave `engine` at "auto".',
                 )
             )
-        if self.choice == "dense" or not suits or not self._allow_chain:
+        if not suits or not self.allow_chain:
             return self.dense
         return self.chain
 
     @property
-    def _allow_chain(self) -> bool:
+    def allow_chain(self) -> bool:
+        """Whether the settings leave room for a chain."""
+        if self.choice == "dense":
+            return False
         own = self.settings
         plain = isinstance(own.carry, Projection) and not own.factorised
         return plain and self.strategy == Adaptive()

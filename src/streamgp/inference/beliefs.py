@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from streamgp.inference.memory import Memory, Vector
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.parameters import free_size, free_vector, prior_of
+from streamgp.parameters import free_size, free_vector, prior_of, with_free
 
 _ORDINARY_BATCH = 100
 
@@ -17,14 +17,16 @@ class Beliefs(NamedTuple):
 
     Attributes:
         centre: Of the priors.
-        certainty: One over the spread of each; zero where a prior has no say.
+        below: One over the spread of each below its centre; zero where a prior has no say.
+        above: The same above it.
         anchor: Where the memory is expanded.
         memory: How past data depend on hyperparameters.
         size: A number of observations that makes the objective of order one.
     """
 
     centre: Vector
-    certainty: Vector
+    below: Vector
+    above: Vector
     anchor: Vector
     memory: Memory
     size: float
@@ -50,17 +52,19 @@ class Beliefs(NamedTuple):
             new: How many of them are new.
             past: How many are not.
         """
-        centre, width = prior_of(wrapped)
+        centre, say = prior_of(wrapped)[0], _has_say(wrapped, heard)
+        below, above = (say / prior_of(with_free(wrapped, centre + by))[1] for by in (-1.0, 1.0))
         # A small batch borrows from the past the size that makes the objective of order one.
         size = max(new, min(max(past, 1.0), _ORDINARY_BATCH))
-        return cls(centre, _has_say(wrapped, heard) / width, free_vector(anchor), memory, size)
+        return cls(centre, below, above, free_vector(anchor), memory, size)
 
     def objective(self, theta: Vector, value: float, gradient: Vector) -> tuple[float, Vector]:
         """Bound, priors and memory per observation, and the gradient, from those of the bound."""
-        deviation = (theta - self.centre) * self.certainty
+        certainty = np.where(theta < self.centre, self.below, self.above)
+        deviation = (theta - self.centre) * certainty
         step = theta - self.anchor
         value += self.memory.value(step) - 0.5 * float(deviation @ deviation)
-        gradient = gradient + self.memory.slope(step) - deviation * self.certainty
+        gradient = gradient + self.memory.slope(step) - deviation * certainty
         return value / self.size, gradient / self.size
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference.memory import Memory
+from streamgp.inference.scoring import Scored
 from streamgp.inference.state import Info
 from streamgp.inference.vem import VEM
 from streamgp.model.multitask import MultiTaskGP
@@ -46,6 +47,10 @@ class AnyState(Protocol):
     @property
     def points(self) -> Points:
         """The inducing points of each latent function."""
+
+    @property
+    def explored(self) -> Float[np.ndarray, "_ P"]:
+        """Where data were, as the inducing points tell it."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -85,6 +90,10 @@ class AnyLearner(Protocol):
         """Whether large batches are learned in the order of time, instead of in random parts."""
 
     @property
+    def least_noise(self) -> float:
+        """The least noise that the arithmetic can take, as a part of the spread of data."""
+
+    @property
     def can_filter(self) -> bool:
         """Whether samples can be taken one after the other by `filter`."""
 
@@ -108,15 +117,12 @@ class AnyLearner(Protocol):
     ) -> tuple[Any, Info]:
         """Fold rows in; with `learn`, hyperparameters as well."""
 
-    def must_revise(self, state: Any, rows: Rows) -> bool:
-        """Whether rows that were learned in parts must be learned once more, together."""
+    def revised(
+        self, before: Any, streamed: Any, rows: Rows, parts: Iterable[Rows], *, remember: bool
+    ) -> tuple[Any, Info] | None:
+        """Learn parts of one batch together, or None where that would change nothing."""
 
-    def revise(
-        self, before: Any, streamed: Any, parts: Iterable[Rows], *, remember: bool
-    ) -> tuple[Any, Info]:
-        """Learn parts of one batch together."""
-
-    def filter(self, state: Any, rows: Rows) -> tuple[Any, Float[np.ndarray, " N"]]:
+    def filter_scored(self, state: Any, rows: Rows) -> tuple[Any, Scored]:
         """Fold rows in one by one, in order, at fixed hyperparameters."""
 
     def predict(
@@ -132,5 +138,5 @@ class AnyLearner(Protocol):
     def latent_means(self, state: Any, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""
 
-    def log_predictive(self, state: Any, rows: Rows) -> Float[np.ndarray, " N"]:
-        """log p(y) of each row, nothing learned."""
+    def scored(self, state: Any, rows: Rows) -> Scored:
+        """The scores of each row, nothing learned."""

@@ -22,13 +22,14 @@ from streamgp.inference.past import Said
 from streamgp.inference.posterior import Marginals, latent_means, marginals
 from streamgp.inference.prior import Points
 from streamgp.inference.refinement import refine_points
+from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.sequential import filter_rows
 from streamgp.inference.state import Info, State
 from streamgp.inference.vem import VEM, Episode, Options
 from streamgp.inference.weight_uncertainty import spread_of_weights
 from streamgp.model.mixing import Mixed, open_covariance
 from streamgp.model.mixing import Projection as MixedProjection
-from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
 from streamgp.registry import storable
 
@@ -67,6 +68,7 @@ class Learner:
     # Learning looks at the newest data and at sums, however much has been learned before.
     cost_grows: ClassVar[bool] = False
     parts_follow_time: ClassVar[bool] = False
+    least_noise: ClassVar[float] = 0.0
 
     @property
     def can_filter(self) -> bool:
@@ -141,7 +143,7 @@ class Learner:
         batch = state.model.batch(rows)
         episode = Episode(state, batch, self._options)
         here = episode.trial(state.model)
-        before = scores(
+        before = scored(
             state.plain, batch, marginals(batch, state.posterior, here.setting.features)
         )
         begin = here if start is None or start is state.model else episode.trial(start)
@@ -165,11 +167,23 @@ class Learner:
             bound += trial.reading.beside(state.past) - state.reading.beside(state.past)
         work = (learned.e_rounds, learned.m_evaluations)
         finite = after.is_finite(state)
-        return after, Info(bound, batch.as_they_came(before), *work, finite)
+        return after, Info(bound, before, *work, finite)
 
-    def must_revise(self, state: State, rows: Rows) -> bool:
-        """Whether rows that were learned in parts must be learned once more, together."""
-        return not is_exact_in_parts(state.model, rows, factorised=self.factorised)
+    def revised(
+        self, before: State, streamed: State, rows: Rows, parts: Iterable[Rows], *, remember: bool
+    ) -> tuple[State, Info] | None:
+        """As `revise`, or None where that would change nothing.
+
+        Args:
+            before: What is known before all parts, at the points of `streamed`.
+            streamed: The state after the parts, folded in one after the other.
+            rows: All rows.
+            parts: The same in parts.
+            remember: Whether to keep, for later learning, how the rows depend on the kernels.
+        """
+        if is_exact_in_parts(streamed.model, rows, factorised=self.factorised):
+            return None
+        return self.revise(before, streamed, parts, remember=remember)
 
     def revise(
         self, before: State, streamed: State, parts: Iterable[Rows], *, remember: bool
@@ -196,7 +210,7 @@ class Learner:
         after = batch.added(fit, remember=learns, kernels=remember)
         bound = turned.bound + fit.bound - ready.posterior.log_evidence
         finite = after.is_finite() and bool(np.isfinite(bound))
-        return after, Info(bound, turned.log_predictive, rounds, 0, finite)
+        return after, Info(bound, turned.scored, rounds, 0, finite)
 
     def filter(self, state: State, rows: Rows) -> tuple[State, Float[np.ndarray, " N"]]:
         """Fold rows in one by one, in order, at fixed hyperparameters. For joint sites only.
@@ -205,6 +219,11 @@ class Learner:
             The state as after that many steps of one row each, and the log predictive density of
             each row before it was learned.
         """
+        after, before = self.filter_scored(state, rows)
+        return after, before.log_predictive
+
+    def filter_scored(self, state: State, rows: Rows) -> tuple[State, Scored]:
+        """As `filter`, with all scores of each row before it was learned."""
         done = filter_rows(state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
         batch, remembered, known = done.setting.batch, state.memory, state.past.copy()
         if self.learning is not None and needs_memory(state.model):
@@ -215,7 +234,7 @@ class Learner:
         heard = Episode(state, batch, self._options).heard
         after = state.replace(past=known, memory=remembered, heard=heard)
         vars(after).update(plain=state.plain, prior=state.prior, reading=state.reading)
-        return after, batch.as_they_came(scores(state.plain, batch, done.before))
+        return after, scored(state.plain, batch, done.before)
 
     def predict(
         self, state: State, x: Float[np.ndarray, "N P"], channel: int
@@ -275,26 +294,17 @@ class Learner:
 
     def log_predictive(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
         """log p(y) of each row, nothing learned."""
-        batch = state.model.batch(rows)
-        return batch.as_they_came(self._scores(state, batch))
+        return self.scored(state, rows).log_predictive
 
-    def _scores(self, state: State, batch: Batch) -> Float[np.ndarray, " N"]:
-        return scores(state.plain, batch, self._marginals(state, batch))
+    def scored(self, state: State, rows: Rows) -> Scored:
+        """All scores of each row, nothing learned."""
+        batch = state.model.batch(rows)
+        return scored(state.plain, batch, self._marginals(state, batch))
 
     def _marginals(self, state: State, batch: Batch) -> Marginals:
         mixed = Mixed.of(state.plain, batch, factorised=self.factorised)
         features = mixed.features(state.prior.project(batch.x))
         return marginals(batch, state.posterior, features)
-
-
-def scores(model: MultiTaskGP, batch: Batch, at_rows: Marginals) -> Float[np.ndarray, " N"]:
-    """The log predictive density of each row of a batch."""
-    found = np.empty(batch.size)
-    for group, likelihood, mean, covariance in of_groups(
-        model, batch, at_rows.mean, at_rows.covariance
-    ):
-        found[group.rows] = likelihood.log_predictive(group.y, mean, covariance)
-    return found
 
 
 def unobserved(model: MultiTaskGP, x: Float[np.ndarray, "N P"], channel: int) -> Batch:

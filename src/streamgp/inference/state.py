@@ -13,6 +13,7 @@ from streamgp.inference.past import Past
 from streamgp.inference.posterior import Posterior, condition
 from streamgp.inference.prior import Points, Prior
 from streamgp.inference.reading import Reading
+from streamgp.inference.scoring import Scored
 from streamgp.inference.sites import Site
 from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
@@ -94,6 +95,11 @@ class State:
         return spreads * every[len(every) - spreads.size :].reshape(spreads.shape)
 
     @property
+    def explored(self) -> Float[np.ndarray, "_ P"]:
+        """Where data were, as the inducing points tell it."""
+        return np.concatenate(self.points)
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """How many inducing points each latent function has."""
         return tuple(len(points) for points in self.points)
@@ -148,14 +154,19 @@ class Info(NamedTuple):
 
     Attributes:
         bound: L_C of the batch: the first batch's is the ordinary evidence lower bound.
-        log_predictive: Of each row, before learning from it.
+        scored: Each row, before learning from it.
         e_rounds: How many rounds the E steps took.
         m_evaluations: How often the M steps evaluated the bound.
         finite: Whether the new state is.
     """
 
     bound: float
-    log_predictive: Float[np.ndarray, " N"]
+    scored: Scored
     e_rounds: int
     m_evaluations: int
     finite: bool
+
+    @property
+    def log_predictive(self) -> Float[np.ndarray, " N"]:
+        """Of each row, before learning from it."""
+        return self.scored.log_predictive

@@ -12,6 +12,7 @@ as they are, if tinygp is installed.
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.composite import Constant, Multiple, OnColumns, Product, Sum
 from streamgp.kernels.function import FunctionKernel
+from streamgp.kernels.over_time import over_time
 from streamgp.kernels.periodic import Periodic
 from streamgp.kernels.scaled import Linear, ScaledKernel
 from streamgp.kernels.starting import start
@@ -34,5 +35,6 @@ __all__ = [
     "RationalQuadratic",
     "ScaledKernel",
     "Sum",
+    "over_time",
     "start",
 ]

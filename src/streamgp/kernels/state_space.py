@@ -7,6 +7,7 @@ some derivatives, and over a gap of time s(t + gap) = A·s(t) + noise of covaria
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import ClassVar, Self
 
 import numpy as np
@@ -45,6 +46,25 @@ class StateSpace(ABC):
     def scaled(self, factor: float) -> Self:
         """The same with its variance times a positive number."""
 
+    # Its numbers beside the variance, to which covariances are in proportion.
+    other: ClassVar[tuple[str, ...]] = ()
+
+    def numbers(self) -> tuple[float, ...]:
+        """The variance, and its other numbers."""
+        return tuple(getattr(self, name) for name in ("variance", *self.other))
+
+    def variants(self, step: float) -> Iterator[tuple[Self, Self]]:
+        """For each number but the variance, the state with it so much larger and so much smaller.
+
+        Args:
+            step: In natural log units.
+        """
+        for name in self.other:
+            value = getattr(self, name)
+            larger = dataclasses.replace(self, **{name: value * math.exp(step)})  # type: ignore[type-var]
+            smaller = dataclasses.replace(self, **{name: value * math.exp(-step)})  # type: ignore[type-var]
+            yield larger, smaller
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MaternState(StateSpace):
@@ -53,6 +73,8 @@ class MaternState(StateSpace):
     order: int
     lengthscale: float
     variance: float
+
+    other: ClassVar[tuple[str, ...]] = ("lengthscale",)
 
     # The open part of the variance in the middle of a gap is then 1%, 0.1% and 0.1%.
     _RESOLUTION: ClassVar[tuple[float, ...]] = (0.02, 0.2, 0.4)
@@ -178,6 +200,8 @@ class HarmonicState(StateSpace):
     frequency: float  # radians per unit of time
     variance: float
 
+    other: ClassVar[tuple[str, ...]] = ("frequency",)
+
     @property
     def readout(self) -> Float[np.ndarray, " d"]:
         return np.array([1.0, 0.0])
@@ -205,6 +229,16 @@ class ProductState(StateSpace):
 
     left: StateSpace
     right: StateSpace
+
+    def numbers(self) -> tuple[float, ...]:
+        (one, *left), (two, *right) = self.left.numbers(), self.right.numbers()
+        return one * two, *left, *right
+
+    def variants(self, step: float) -> Iterator[tuple["ProductState", "ProductState"]]:
+        for larger, smaller in self.left.variants(step):
+            yield ProductState(larger, self.right), ProductState(smaller, self.right)
+        for larger, smaller in self.right.variants(step):
+            yield ProductState(self.left, larger), ProductState(self.left, smaller)
 
     @property
     def readout(self) -> Float[np.ndarray, " d"]:

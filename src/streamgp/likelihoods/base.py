@@ -117,6 +117,21 @@ class Likelihood(Module, ABC):
         """
         return np.zeros(self.latents), np.ones(self.latents)
 
+    def with_least_noise(self, part: float, y: Float[np.ndarray, "N ..."]) -> "Likelihood":
+        """With noise of at least that part of the spread of some data, once started.
+
+        It concerns families whose noise is a common factor of all sites; others stay as they are.
+        """
+        return self
+
+    def above_rounding(self, y: Float[np.ndarray, "N ..."], *, first: bool) -> "Likelihood":
+        """With noise that is no less than the rounding of observations, once started.
+
+        The `first` ones show whether values are rounded at all. Later ones may show that they are
+        less so than it seemed.
+        """
+        return self
+
     @property
     def offset_spread(self) -> Float[np.ndarray, " J"]:
         """How far offsets may come to lie from where they start, in units of `location`'s scale.
@@ -345,6 +360,37 @@ class Likelihood(Module, ABC):
     ) -> Float[np.ndarray, "*b N"] | None:
         """The smallest y with P(Y ≤ y) ≥ level, where there is a formula for it."""
         return None
+
+    def predictive_score(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"] | None:
+        """The normal score Φ⁻¹(P(Y ≤ y)), where a formula has it however far out y is."""
+        return None
+
+    def predictive_value(
+        self,
+        score: Float[np.ndarray, "*b N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, "*b N"] | None:
+        """The y that has that normal score, where there is a formula for it."""
+        return None
+
+    def predictive_crps(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"] | None:
+        """∫ (P(Y ≤ z) − 1{y ≤ z})² dz, where there is a formula for it."""
+        return None
+
+    def is_value(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+        """Which observations are values that were seen, and not bounds of values."""
+        return np.ones(len(y), bool)
 
     def predictive_moments(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]

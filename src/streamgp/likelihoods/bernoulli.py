@@ -83,6 +83,16 @@ class Bernoulli(Likelihood):
             return super().log_predictive(y, mean, covariance)
         return self.log_density(y, mean / np.sqrt(1 + covariance[:, 0]))
 
+    def predictive_crps(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        """Brier's score."""
+        no = self.predictive_cdf(np.zeros(y.shape), mean, covariance)
+        return (1 - no - y) ** 2
+
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
     ) -> Float[np.ndarray, "*b"]:

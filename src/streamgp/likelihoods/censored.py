@@ -160,6 +160,25 @@ class Censored(Likelihood):
     ) -> Float[np.ndarray, " N"]:
         return self.base.predictive_cdf(without_last(self, y)[0], mean, covariance)
 
+    def predictive_score(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"] | None:
+        return self.base.predictive_score(without_last(self, y)[0], mean, covariance)
+
+    def predictive_crps(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"] | None:
+        return self.base.predictive_crps(without_last(self, y)[0], mean, covariance)
+
+    def is_value(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
+        return without_last(self, y)[1] == 0
+
     def cdf(
         self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
     ) -> Float[np.ndarray, "*b"]:

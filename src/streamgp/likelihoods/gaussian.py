@@ -8,11 +8,14 @@ from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood, column, square
+from streamgp.likelihoods.rounding import at_least, rounding_of, step_of
 from streamgp.numerics.special import mills
-from streamgp.parameters import Parameter, positive, replaced
+from streamgp.parameters import Parameter, Positive, positive, replaced
 from streamgp.registry import storable
 
 _TINY = 1e-100
+_FARTHEST = 40.0  # deviations from which a density is nothing
+_ROOT_HALF, _TWICE, _OFFSET = np.sqrt([0.5, 2 / np.pi, 1 / np.pi])
 _LOG_2PI = np.log(2 * np.pi)
 
 
@@ -26,7 +29,8 @@ class Gaussian(Likelihood):
     Args:
         noise: The standard deviation of the noise, in the units of y; positive. By default it
             starts at 0.3 times the standard deviation of the channel's first data. It is learned,
-            unless it is given as `fixed(…)`.
+            unless it is given as `fixed(…)`. Over several inputs it stays above the error of
+            rounding, if the values of the first batch repeat.
         error: Whether every observation brings the standard deviation of its own measurement error,
             as a second number. It is independent of the noise, so the variances add up.
             Predictions are of values without such an error.
@@ -64,6 +68,19 @@ class Gaussian(Likelihood):
         if scale <= max(1e-12 * abs(offset), _TINY):  # one sample, or a constant: go by its size
             scale = abs(offset) if abs(offset) > 1e-12 else 1.0
         return np.array([offset]), np.array([scale])
+
+    def with_least_noise(self, part: float, y: Float[np.ndarray, "N ..."]) -> "Gaussian":
+        least = part * float(self.location(y)[1][0])
+        return self if self.error else replaced(self, noise=at_least(self.noise, least))
+
+    def above_rounding(self, y: Float[np.ndarray, "N ..."], *, first: bool) -> "Gaussian":
+        """Rows that stand twice with equal rounded values would else drive the noise to zero."""
+        if self.error or not isinstance(self.noise, Positive):
+            return self
+        least = rounding_of(y) if first else min(self.noise.least, step_of(y) / np.sqrt(12))
+        if least == self.noise.least:
+            return self
+        return replaced(self, noise=replaced(self.noise, least=float(least)))
 
     @property
     def offset_spread(self) -> Float[np.ndarray, " J"]:
@@ -164,8 +181,37 @@ class Gaussian(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, " N"]:
+        return special.ndtr(self.predictive_score(y, mean, covariance))
+
+    def predictive_score(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
         y, variance = self._noisy(y)
-        return special.ndtr((y - mean[:, 0]) / np.sqrt(covariance[:, 0, 0] + variance))
+        return (y - mean[:, 0]) / np.sqrt(covariance[:, 0, 0] + variance)
+
+    def predictive_value(
+        self,
+        score: Float[np.ndarray, "*b N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, "*b N"]:
+        return mean[:, 0] + np.sqrt(covariance[:, 0, 0] + self.noise**2) * score
+
+    def predictive_crps(
+        self,
+        y: Float[np.ndarray, "N ..."],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        """Gneiting and others (2005), equation 5."""
+        y, variance = self._noisy(y)
+        deviation = np.sqrt(covariance[:, 0, 0] + variance)
+        z = np.abs(y - mean[:, 0]) / deviation
+        density = np.exp(-0.5 * np.minimum(z, _FARTHEST) ** 2)
+        return deviation * (z * special.erf(_ROOT_HALF * z) + _TWICE * density - _OFFSET)
 
     def predictive_quantile(
         self,
@@ -173,7 +219,7 @@ class Gaussian(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, "*b N"]:
-        return mean[:, 0] + np.sqrt(covariance[:, 0, 0] + self.noise**2) * special.ndtri(level)
+        return self.predictive_value(special.ndtri(level), mean, covariance)
 
     def predictive_moments(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]

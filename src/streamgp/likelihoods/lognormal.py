@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy import special
 
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
+from streamgp.likelihoods.rounding import at_least
 from streamgp.likelihoods.support import Positive, Support
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
@@ -42,6 +44,9 @@ class LogNormal(Likelihood):
     def start(self, y: Float[np.ndarray, " N"]) -> "LogNormal":
         _, scale = self.location(y)
         return LogNormal(positive(self.noise, 0.3 * scale[0]))
+
+    def with_least_noise(self, part: float, y: Float[np.ndarray, " N"]) -> "LogNormal":
+        return LogNormal(at_least(self.noise, part * float(self.location(y)[1][0])))
 
     def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
         if not len(y):
@@ -132,14 +137,47 @@ class LogNormal(Likelihood):
     ) -> Float[np.ndarray, " N"]:
         return np.where(y > 0, self._of_log.predictive_cdf(_log(y), mean, covariance), 0.0)
 
+    def predictive_score(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        score = self._of_log.predictive_score(_log(y), mean, covariance)
+        return np.where(y > 0, score, -np.inf)
+
+    def predictive_value(
+        self,
+        score: Float[np.ndarray, "*b N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, "*b N"]:
+        with np.errstate(over="ignore"):
+            return np.exp(self._of_log.predictive_value(score, mean, covariance))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def predictive_crps(
+        self,
+        y: Float[np.ndarray, " N"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"]:
+        """Baran and Lerch (2015), equation 3, in logarithms: a mean may be beyond all numbers."""
+        z = self.predictive_score(y, mean, covariance)
+        variance = covariance[:, 0, 0] + self.noise**2
+        deviation, log_mean = np.sqrt(variance), mean[:, 0] + 0.5 * variance
+        below = np.exp(log_mean + special.log_ndtr(z - deviation))
+        apart = np.exp(log_mean + special.log_ndtr(-deviation / np.sqrt(2)))
+        score = y * special.erf(z / np.sqrt(2)) - 2 * (below - apart)
+        return np.where(np.isnan(score), np.inf, score)
+
     def predictive_quantile(
         self,
         level: Float[np.ndarray, "*b N"],
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, "*b N"]:
-        with np.errstate(over="ignore"):
-            return np.exp(self._of_log.predictive_quantile(level, mean, covariance))
+        return self.predictive_value(special.ndtri(level), mean, covariance)
 
     def predictive_moments(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]

@@ -74,6 +74,10 @@ class Weighted(Likelihood):
         """From the values alone, as few weights are large."""
         return replaced(self, base=self.base.start(without_last(self, y)[0]))
 
+    def with_least_noise(self, part: float, y: Float[np.ndarray, "N C"]) -> "Weighted":
+        base = self.base.with_least_noise(part, without_last(self, y)[0])
+        return replaced(self, base=base)
+
     def location(self, y: Float[np.ndarray, "N C"]) -> tuple[np.ndarray, np.ndarray]:
         return self.base.location(without_last(self, y)[0])
 
@@ -189,6 +193,25 @@ class Weighted(Likelihood):
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, " N"]:
         return self.base.predictive_cdf(without_last(self, y)[0], mean, covariance)
+
+    def predictive_score(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"] | None:
+        return self.base.predictive_score(without_last(self, y)[0], mean, covariance)
+
+    def predictive_crps(
+        self,
+        y: Float[np.ndarray, "N C"],
+        mean: Float[np.ndarray, "N J"],
+        covariance: Float[np.ndarray, "N J J"],
+    ) -> Float[np.ndarray, " N"] | None:
+        return self.base.predictive_crps(without_last(self, y)[0], mean, covariance)
+
+    def is_value(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
+        return self.base.is_value(without_last(self, y)[0])
 
     def cdf(
         self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp import kernels
+from streamgp.data.axes import Axis
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels import Kernel
 from streamgp.kernels.composite import as_kernel, is_kernel
@@ -44,6 +45,9 @@ class Specification:
             kernels have unit variance and the weights carry the scale. None: found out from the
             rest.
         mean: The mean functions of every channel, or of some by name; see `ContinualGP`.
+        over_time: Whether a single input is time to latent functions without a kernel of their
+            own (`kernels.over_time`). Otherwise these are smooth (`RBF`).
+        seasons: Further mean functions of every channel.
     """
 
     channels: Mapping[str, Likelihood]
@@ -53,6 +57,8 @@ class Specification:
     scale: initial_scales.Scale = True
     plain: bool | None = None
     mean: means.Means = means.Constant()  # noqa: RUF009 (frozen)
+    seasons: tuple[means.Seasonal, ...] = ()
+    over_time: bool = False
 
     def __post_init__(self) -> None:
         if not self.channels:
@@ -60,10 +66,10 @@ class Specification:
         for name, likelihood in self.channels.items():
             _check_likelihood(name, likelihood)
         initial_scales.check(self.scale, self.channels)
-        means.check(self.mean, self.channels)
+        means.check(self.mean, self.channels, self.seasons)
         if self.latents is None:
             object.__setattr__(self, "latents", default_latents(self.channels))
-        _check_kernels(self._kernels_and_draws)
+        _check_kernels(self._kernels_and_draws())
         for name, weights in self.mixing.items():
             self._check_weights(name, weights)
         if self.plain is None:
@@ -79,13 +85,14 @@ class Specification:
     @property
     def draws(self) -> tuple[int, ...]:
         """How many latent functions each kernel has."""
-        return tuple(int(draws) for _, draws in self._kernels_and_draws)
+        return tuple(int(draws) for _, draws in self._kernels_and_draws())
 
-    @property
-    def _kernels_and_draws(self) -> list[tuple[Kernel, int]]:
+    def _kernels_and_draws(self, columns: int = 1) -> list[tuple[Kernel, int]]:
+        """Kernels as they were given, and the usual ones for inputs of so many columns."""
         latents = self.latents
         if isinstance(latents, int | np.integer):
-            latents = [kernels.RBF()] * int(latents)
+            is_time = self.over_time and columns == 1
+            latents = [kernels.over_time() if is_time else kernels.RBF()] * int(latents)
         elif not isinstance(latents, Sequence):
             latents = [latents]
         return [entry if isinstance(entry, tuple) else (entry, 1) for entry in latents]
@@ -115,7 +122,11 @@ class Specification:
     # -- models --------------------------------------------------------------------------------
 
     def model(
-        self, x: Float[np.ndarray, "N P"], y: np.ndarray, columns: Sequence[str] = ()
+        self,
+        x: Float[np.ndarray, "N P"],
+        y: np.ndarray,
+        columns: Sequence[str] = (),
+        axes: Sequence[Axis] = (),
     ) -> MultiTaskGP:
         """The model before any data, with inputs and a plain channel on the scale of the first.
 
@@ -123,24 +134,26 @@ class Specification:
             x: The first inputs.
             y: The first observations of the first channel that has any.
             columns: The names of the input columns, for kernels of some columns.
+            axes: What each input column is, for mean functions; numbers, if there are none.
         """
         return MultiTaskGP(
             kernels=self.kernels(x, y, columns),
             channels=tuple(
-                self.channel(name, no_observations(c)) for name, c in self.channels.items()
+                self.channel(name, no_observations(c), x, axes) for name, c in self.channels.items()
             ),
             origin=fixed(initial_scales.of_inputs(self.scale, x)[0]),
             draws=self.draws,
         )
 
-    def prototype(self, columns: Sequence[str]) -> MultiTaskGP:
+    def prototype(self, columns: Sequence[str], axes: Sequence[Axis] = ()) -> MultiTaskGP:
         """A model of the structure and the shapes that all models of this specification have.
 
         Args:
             columns: The names of the input columns.
+            axes: What each input column is; numbers, if there are none.
         """
         first = next(iter(self.channels.values()))
-        return self.model(np.zeros((1, len(columns))), no_observations(first), columns)
+        return self.model(np.zeros((1, len(columns))), no_observations(first), columns, axes)
 
     def kernels(
         self, x: Float[np.ndarray, "N P"], y: np.ndarray, columns: Sequence[str] = ()
@@ -154,15 +167,31 @@ class Specification:
         _, spread = initial_scales.of_inputs(self.scale, x)
         return tuple(
             kernels.start(as_kernel(kernel).resolved(columns), spread, variance)
-            for kernel, _ in self._kernels_and_draws
+            for kernel, _ in self._kernels_and_draws(x.shape[1])
         )
 
-    def channel(self, name: str, y: np.ndarray) -> Channel:
-        """A channel as it starts from its first observations, perhaps none."""
+    def channel(
+        self,
+        name: str,
+        y: np.ndarray,
+        x: Float[np.ndarray, "N P"] | None = None,
+        axes: Sequence[Axis] = (),
+    ) -> Channel:
+        """A channel as it starts from its first observations, perhaps none.
+
+        Args:
+            name: Of the channel.
+            y: Its first observations.
+            x: The ground that is known, for mean functions; without it they stay as they were
+                given.
+            axes: What each input column is; numbers, if there are none.
+        """
         likelihood = self.channels[name]
         started, offset, scale = initial_scales.of_channel(self.scale, name, likelihood, y)
-        functions = means.of_channel(self.mean, name)
-        spread = _spread(functions, likelihood.offset_spread * scale)
+        functions = means.of_channel(self.mean, name, self.seasons)
+        if x is not None:
+            functions = functions.started(x, axes or (Axis(),) * x.shape[1])
+        spread = _spread(functions, scale, likelihood.offset_spread * scale)
         weights: Parameter
         size: Parameter = Positive(scale)
         if self.plain and name == self.names[0]:
@@ -214,10 +243,22 @@ class Specification:
             )
 
 
-def _spread(functions: means.Mean, broad: Float[np.ndarray, " J"]) -> Float[np.ndarray, "J B"]:
+def _spread(
+    functions: means.Mean, scale: Float[np.ndarray, " J"], broad: Float[np.ndarray, " J"]
+) -> Float[np.ndarray, "J B"]:
     """The prior spread of each mean function's weight for each latent parameter."""
-    rows = [[b if own is None else own for own in functions.spreads] for b in broad]
-    return np.array(rows).reshape(len(broad), functions.size)
+    columns = [_numbers(spread, scale, broad) for spread in functions.spreads]
+    return np.array(columns, float).reshape(functions.size, len(scale)).T.copy()
+
+
+def _numbers(
+    spread: means.Spread, scale: Float[np.ndarray, " J"], broad: Float[np.ndarray, " J"]
+) -> Float[np.ndarray, " J"]:
+    if spread is None:
+        return broad
+    return (
+        spread.factor * scale if isinstance(spread, means.OfScale) else np.full(len(scale), spread)
+    )
 
 
 def _check_likelihood(name: str, likelihood: Any) -> None:

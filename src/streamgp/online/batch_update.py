@@ -5,53 +5,25 @@ Nothing is changed in place, so an update that breaks off leaves no trace.
 
 import dataclasses
 import time
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.axes import input_names
-from streamgp.data.batch import Parts, Rows
-from streamgp.errors import NumericalError
+from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engines
-from streamgp.inference.engine import AnyState, Points
-from streamgp.model.multitask import MultiTaskGP
+from streamgp.inference.engine import AnyState
+from streamgp.inference.scoring import Scored
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
+from streamgp.online.folding import Folding, How, Work
 from streamgp.online.forgetting import Forgetting
+from streamgp.online.outliers import Rule, apart, check_rule, judged, taken
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
 from streamgp.online.starts import Starts
-
-_PLACEMENTS = 3  # how often one update may place points anew as its kernels are learned
-
-
-class Work(NamedTuple):
-    """What an update took, the bound it ended at, and whether points had to go for want of room."""
-
-    bound: float = np.nan
-    e_rounds: int = 0
-    m_evaluations: int = 0
-    budget_spent: bool = False
-
-
-class _How(NamedTuple):
-    """The number of an update, and what it does beside folding its rows in.
-
-    It learns hyperparameters, or remembers for later how its rows depend on the kernels, or both.
-    """
-
-    update: int
-    learn: bool
-    remember: bool
-
-
-def total(works: Iterable[Work]) -> Work:
-    """The work of several pieces together."""
-    bounds, rounds, evaluations, spent = zip(*works, strict=True)
-    return Work(float(np.sum(bounds)), sum(rounds), sum(evaluations), any(spent))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +34,15 @@ class Updater:
     engines: Engines
     forgetting: Forgetting
     batch_rows: int  # rows that are held in memory together
+    outliers: Rule = "keep"  # what becomes of them
+
+    def __post_init__(self) -> None:
+        check_rule(self.outliers)
+
+    def folding(self, state: AnyState) -> Folding:
+        """How rows are folded into states of that kind."""
+        engine, seed = self.engines.of(state), self.specification.seed
+        return Folding(engine, self.schedule(state), self.batch_rows, seed)
 
     def schedule(self, state: AnyState) -> Schedule:
         """When hyperparameters are learned."""
@@ -76,12 +57,22 @@ class Updater:
     ) -> tuple[Progress, UpdateReport]:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
-        before = self._faded(self._ready(progress, rows), progress, rows)
+        usual = rows if self.outliers == "keep" else rows.take(~apart(progress, rows))
+        before = self._faded(self._ready(progress, usual), progress, rows)
         axes = progress.schema.axes
+        came, scores = rows, None
+        if self.outliers != "keep":
+            scores = self.folding(before).scores(before, came)
+            rows = taken(self.outliers, came, scores, judged(progress, came, scores))
+            if not rows.size:
+                now, seen = self.seen(progress, before, came, scores, learned=False)
+                return now, self.report(progress, now, seen, Work(), Result.SKIPPED, begin)
         start = lifecycle.restarted(self.specification, before, rows, axes)
 
         def surprise() -> float:
-            _, scores = watched(progress, rows, self._scores(before, rows))
+            _, scores = watched(
+                progress, rows, self.folding(before).scores(before, rows).log_predictive
+            )
             return max(scores.surprise.values())
 
         schedule, engine = self.schedule(before), self.engines.of(before)
@@ -91,27 +82,59 @@ class Updater:
         if due and not before.count:
             tried = Starts(self.specification, engine, before, rows, axes)
             start = tried.best()
-        how = _How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
-        fold = self._fold if rows.size <= self.batch_rows else self._fold_in_parts
-        after, scores, work = fold(before, rows, start, how)
-        now = progress.after(rows, after, updates=1, learned=due)
-        now, seen = watched(now, rows, scores)
+        how = How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
+        after, found, work = self.folding(before).fold(before, rows, start, how)
+        now, seen = self.seen(progress, after, came, scores or found, learned=due)
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
+
+    def seen(
+        self,
+        progress: Progress,
+        after: AnyState,
+        rows: Rows,
+        scored: Scored,
+        *,
+        learned: bool,
+        one_by_one: bool = False,
+    ) -> tuple[Progress, Scores]:
+        """The progress once rows have come, and what their scores say.
+
+        Args:
+            progress: Before the rows.
+            after: The state after them.
+            rows: In the order in which they came.
+            scored: Before they were learned.
+            learned: Whether hyperparameters were.
+            one_by_one: Whether each row was an update of its own.
+        """
+        verdict = judged(progress, rows, scored, one_by_one=one_by_one)
+        records = progress.recorded(rows, scored, verdict.in_a_row, one_by_one=one_by_one)
+        updates = rows.size if one_by_one else 1
+        now = progress.after(rows, after, updates=updates, learned=learned)
+        log_predictive = scored.log_predictive
+        now, scores = watched(
+            now, rows, log_predictive, one_by_one=one_by_one, calibrations=records
+        )
+        outliers = dict.fromkeys(scores.rows, 0)
+        if verdict.in_a_row:
+            outliers |= {n: int(verdict.is_outlier[own].sum()) for n, own in rows.by_channel()}
+        changed = tuple(dict.fromkeys(scores.changed + verdict.changed))
+        return now, scores._replace(changed=changed, outliers=outliers)
 
     def refine(self, progress: Progress) -> tuple[Progress, UpdateReport]:
         """Learn hyperparameters from what is carried, without data."""
         begin, state = time.perf_counter(), progress.state
         assert state is not None
         nothing = Rows(np.zeros((0, len(progress.schema.axes))), np.zeros((0, 1)), np.zeros(0, int))
-        how = _How(progress.updates, learn=True, remember=True)
-        after, work, _ = self._step(state, nothing, None, how)
+        how = How(progress.updates, learn=True, remember=True)
+        after, work, _ = self.folding(state).step(state, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
-        return now, self.report(progress, now, Scores({}, {}, ()), work, Result.REFINED, begin)
+        return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 
     def pass_over(self, progress: Progress) -> UpdateReport:
         """A report of a batch in which nothing was observed."""
-        nothing = Scores({}, {}, ())
+        nothing = Scores()
         result = Result.NOTHING_OBSERVED
         return self.report(progress, progress, nothing, Work(), result, time.perf_counter())
 
@@ -123,95 +146,19 @@ class Updater:
             for index, (name, likelihood) in enumerate(asked.channels.items())
             if not progress.seen[name] and np.any(rows.channel == index)
         }
+        axes = progress.schema.axes
         if state is None:
-            axes = progress.schema.axes
-            learner = self.engines.chosen(asked.prototype(input_names(axes))).learner
+            learner = self.engines.chosen(asked.prototype(input_names(axes), axes)).learner
             state = lifecycle.begin(asked, learner, rows.x, first, axes)
-        if not first:
-            return state
-        return lifecycle.introduce(asked, self.engines.of(state).learner, state, first, rows)
+        if first:
+            learner = self.engines.of(state).learner
+            state = lifecycle.introduce(asked, learner, state, first, rows, axes)
+        return lifecycle.above_rounding(asked, state, first, rows)
 
     def _faded(self, state: AnyState, progress: Progress, rows: Rows) -> Any:
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0
         left = self.forgetting.left_after(advance)
         return state if left == 1.0 else self.engines.of(state).learner.tempered(state, left)
-
-    def _fold(
-        self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Float[np.ndarray, " N"], Work]:
-        """Place points, learn, and look whether the learned kernels want more points."""
-        learn, update, placer = how.learn, how.update, self.engines.of(before).placer
-        if not learn and update > 1 and placer.settled(before, rows).all():
-            after, work, numbers = self._step(before, rows, start, how)
-            return after, numbers, work
-        points, scores = None, None
-        if learn:
-            before = placer.shifted(before, rows)
-        for _ in range(_PLACEMENTS):
-            wanted = placer.wanted(before, rows, start or before.model, update)
-            if points is not None and _suffice(points, wanted):
-                break
-            points = wanted
-            moved = placer.placed(before, points, rows, start or before.model)
-            after, work, numbers = self._step(moved, rows, start, how)
-            if scores is None:  # of the rows before anything was learned from them
-                scores = numbers
-            start = after.model
-            if not (learn and placer.follows_kernels):
-                break
-        assert points is not None
-        assert scores is not None
-        work = work._replace(budget_spent=placer.exceeds_budget(points))
-        return placer.pruned(before, after, rows), scores, work
-
-    def _step(
-        self, state: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Work, Float[np.ndarray, " N"]]:
-        """The state after, what it took, and the rows' scores."""
-        learner = self.engines.of(state).learner
-        after, info = learner.step(state, rows, start, learn=how.learn, remember=how.remember)
-        check(info.finite)
-        work = Work(info.bound, info.e_rounds, info.m_evaluations)
-        return after, work, info.log_predictive
-
-    def _fold_in_parts(
-        self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: "_How"
-    ) -> tuple[Any, Float[np.ndarray, " N"], Work]:
-        """A batch too large to hold at once, in parts: random ones, or in the order of time.
-
-        Parts that follow one another find points and hyperparameters. Where sites depend on what
-        else is known, all parts are then learned once more, together.
-        """
-        scores, engine = self._scores(before, rows), self.engines.of(before)
-        seed = None if engine.learner.parts_follow_time else self.specification.seed
-        parts = Parts.of(rows, self.batch_rows, seed)
-        state, works, seen, learned_at = before, [], 0, 0
-        for part in parts:
-            seen += part.size
-            due = how.learn and self.schedule(before).is_due_in_parts(seen, learned_at)
-            state, _, work = self._fold(state, part, start, how._replace(learn=due))
-            learned_at = seen if due else learned_at
-            start = state.model
-            works.append(work)
-        work = total(works)
-        if not engine.learner.must_revise(state, rows):
-            return state, scores, work
-        moved = engine.placer.move(before, state.points)
-        after, info = engine.learner.revise(moved, state, parts, remember=how.remember)
-        check(info.finite)
-        return (
-            after,
-            scores,
-            work._replace(bound=info.bound, e_rounds=work.e_rounds + info.e_rounds),
-        )
-
-    def _scores(self, state: AnyState, rows: Rows) -> Float[np.ndarray, " N"]:
-        """The log predictive density of each row, for a bounded number of them at a time."""
-        scores, learner = [], self.engines.of(state).learner
-        for begin in range(0, rows.size, self.batch_rows):
-            part = rows.take(slice(begin, begin + self.batch_rows))
-            scores.append(learner.log_predictive(state, part))
-        return np.concatenate(scores)
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -230,11 +177,13 @@ class Updater:
             result=result,
             channels=self.specification.names,
             axes=now.schema.axes,
-            observations={name: now.seen[name] - before.seen[name] for name in scores.rows},
-            log_predictive={name: float(np.mean(row)) for name, row in scores.rows.items()},
+            observations={name: len(row) for name, row in scores.rows.items()},
+            log_predictive={name: _mean(row) for name, row in scores.rows.items()},
             log_predictive_rows=scores.rows,
             surprise=scores.surprise,
             changed=scores.changed,
+            outliers=scores.outliers,
+            _calibrations=now.calibrations,
             bound=work.bound,
             inducing_before=self._sizes(before),
             inducing_after=self._sizes(now),
@@ -259,16 +208,5 @@ class Updater:
         return progress.state.sizes
 
 
-def check(finite: bool) -> None:
-    """Refuse what an update ended in, unless it is finite."""
-    if not finite:
-        raise NumericalError(
-            "the update did not end in finite numbers; the model is as it was. "
-            "Please report the batch that did this."
-        )
-
-
-def _suffice(points: Points, wanted: Points) -> bool:
-    """Whether points placed under the old kernels still do: not too few, nor far too many."""
-    pairs = [(len(p), len(w)) for p, w in zip(points, wanted, strict=True)]
-    return all(0.75 * have <= want <= have for have, want in pairs)
+def _mean(row: Float[np.ndarray, " n"]) -> float:
+    return float(row[0] if len(row) == 1 else np.mean(row))

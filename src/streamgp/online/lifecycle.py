@@ -1,5 +1,6 @@
 """Lifecycle: how a state begins, meets new channels and learns the scale of its inputs."""
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ def begin(
     axes: Sequence[Axis] = (),
 ) -> Any:
     """The state before any data, on the scale of the first batch."""
-    model = specification.model(x, next(iter(first.values())), input_names(axes))
+    model = specification.model(x, next(iter(first.values())), input_names(axes), axes)
     return learner.begin(model, x.shape[1])
 
 
@@ -44,22 +45,47 @@ def introduce(
     state: AnyState,
     first: Mapping[str, np.ndarray],
     rows: Rows,
+    axes: Sequence[Axis] = (),
 ) -> Any:
     """Channels take their scale, and a start of their weights, from their first data.
 
     No site depends on it yet.
     """
-    channels = []
+    channels, ground = [], np.concatenate([rows.x, state.explored])
     for index, (name, channel) in enumerate(
         zip(specification.names, state.model.channels, strict=True)
     ):
         if name in first:
-            channel = specification.channel(name, first[name])
+            channel = specification.channel(name, first[name], ground, axes)
+            likelihood = channel.likelihood.with_least_noise(learner.least_noise, first[name])
+            channel = replaced(channel, likelihood=likelihood)
             if state.count and free_size(channel.weights):
                 x = rows.x[rows.channel == index]
                 known = learner.latent_means(state, x)
                 channel = _with_fitting_weights(known, channel, first[name])
         channels.append(channel)
+    return state.replace(model=replaced(state.model, channels=tuple(channels)))
+
+
+def above_rounding(
+    specification: Specification, state: AnyState, first: Mapping[str, np.ndarray], rows: Rows
+) -> Any:
+    """Noises are no less than the rounding of values, if there are several inputs.
+
+    Few rows over several inputs can be explained one by one, and rows that stand twice with equal
+    values then say that there is no noise. Over one input, neighbours tell what noise there is.
+    """
+    if rows.x.shape[1] == 1 or specification.scale is False:
+        return state
+    channels = list(state.model.channels)
+    for index in np.unique(rows.channel):
+        likelihood = channels[index].likelihood
+        y = rows.of(index, likelihood.observation_dim)
+        above = likelihood.above_rounding(y, first=specification.names[index] in first)
+        if above is not likelihood:
+            channels[index] = replaced(channels[index], likelihood=above)
+    if all(map(operator.is_, channels, state.model.channels)):  # what the state has computed stays
+        return state
     return state.replace(model=replaced(state.model, channels=tuple(channels)))
 
 
@@ -93,7 +119,7 @@ def restarted(
     """
     if max(state.sizes) > _MANY:
         return None
-    known = np.concatenate([rows.x[:0], *state.points])
+    known = np.concatenate([rows.x[:0], state.explored])
     if not len(known) or spread_of(known).any():
         return None
     first = specification.names[int(rows.channel[0])]
@@ -115,7 +141,7 @@ def widened(
     kernels = state.model.kernels
     if rows.x.shape[1] == 1 or not state.count or not free_size(kernels):
         return None
-    ground = np.concatenate([rows.x, *state.points])
+    ground = np.concatenate([rows.x, state.explored])
     wide, wider = (_centres(specification, x, axes) for x in (ground, 2 * ground))
     centre, width = prior_of(kernels)
     follows = wider > wide  # lengthscales, if they were not given
@@ -135,9 +161,10 @@ def _centres(
     return prior_of(specification.kernels(x, no_observations(first), input_names(axes)))[0]
 
 
-def add_channel(specification: Specification, state: AnyState) -> Any:
+def add_channel(specification: Specification, state: AnyState, axes: Sequence[Axis] = ()) -> Any:
     """The state with a channel for the last name of the specification, which has no memory yet."""
     name, likelihood = list(specification.channels.items())[-1]
-    channel = specification.channel(name, no_observations(likelihood))
+    ground = state.explored
+    channel = specification.channel(name, no_observations(likelihood), ground, axes)
     model = replaced(state.model, channels=(*state.model.channels, channel))
     return state.with_channel(model, likelihood.latents)

@@ -10,7 +10,9 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
 from streamgp.inference.chain.state import ChainState
+from streamgp.inference.scoring import Scored
 from streamgp.inference.state import State
+from streamgp.online.calibration import Calibration
 from streamgp.online.drift import Watch
 from streamgp.registry import storable
 
@@ -32,6 +34,7 @@ class Progress:
     latest: float = -np.inf  # the largest first input
     levels: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
     watches: Mapping[str, Watch] = dataclasses.field(default_factory=dict)
+    calibrations: Mapping[str, Calibration] = dataclasses.field(default_factory=dict)
     schema: Schema = dataclasses.field(default_factory=Schema)  # axes and labels of the data
 
     @property
@@ -64,26 +67,50 @@ class Progress:
             levels[name] = level if same else None
         return levels
 
+    def recorded(
+        self, rows: Rows, scored: Scored, far: Mapping[str, int], *, one_by_one: bool = False
+    ) -> dict[str, Calibration]:
+        """The records of where these rows, which come next, fell in what was predicted.
+
+        The first rows of a channel are left out: its scale came from them.
+        """
+        records = dict(self.calibrations)
+        for name, own in rows.by_channel():
+            if self.seen[name]:
+                record = records.get(name, Calibration())
+                last = far.get(name, 0)
+                records[name] = record.seen(scored.table[own], last, one_by_one=one_by_one)
+        return records
+
 
 class Scores(NamedTuple):
     """Log predictive densities before learning, by channel, and what they say of the stream."""
 
-    rows: dict[str, Float[np.ndarray, " _"]]
-    surprise: dict[str, float]
-    changed: tuple[str, ...]
+    rows: dict[str, Float[np.ndarray, " _"]] = {}  # noqa: RUF012 (never changed)
+    surprise: dict[str, float] = {}  # noqa: RUF012
+    changed: tuple[str, ...] = ()
+    outliers: dict[str, int] = {}  # noqa: RUF012
 
 
 def watched(
-    progress: Progress, rows: Rows, scores: Float[np.ndarray, " N"], *, one_by_one: bool = False
+    progress: Progress,
+    rows: Rows,
+    scores: Float[np.ndarray, " N"],
+    *,
+    one_by_one: bool = False,
+    **changes: Any,
 ) -> tuple[Progress, Scores]:
-    """Let each channel's watch see its scores: their mean, or each by itself."""
+    """Let each channel's watch see its scores: their mean, or each by itself.
+
+    Other changes of the progress may be made in passing.
+    """
     watches, by_channel, surprise, changed = dict(progress.watches), {}, {}, []
     for name, rows_of_channel in rows.by_channel():
         own = scores[rows_of_channel]
-        numbers = own.tolist() if one_by_one else [float(np.mean(own))]
+        numbers = own.tolist() if one_by_one or len(own) == 1 else [float(np.mean(own))]
         watches[name], surprise[name], is_change = watches.get(name, Watch()).seen(numbers)
         by_channel[name] = own
         if is_change:
             changed.append(name)
-    seen = dataclasses.replace(progress, watches=watches)
+    seen = dataclasses.replace(progress, watches=watches, **changes)
     return seen, Scores(by_channel, surprise, tuple(changed))

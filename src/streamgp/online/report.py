@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from streamgp.data.axes import Axis
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.summary import describe
+from streamgp.online.calibration import COVERED, Calibration
 
 
 class Result(enum.Enum):
@@ -17,6 +19,7 @@ class Result(enum.Enum):
     LEARNED = "The data and the hyperparameters were learned."
     KEPT_HYPERPARAMETERS = "The data were learned; the hyperparameters stayed as they were."
     REFINED = "The hyperparameters were learned from what is carried, without data."
+    SKIPPED = "Every value was an outlier and was left out; the model is as it was."
     NOTHING_OBSERVED = "No value was observed, so the model is as it was."
 
     def __str__(self) -> str:
@@ -43,6 +46,7 @@ class UpdateReport:
         log_predictive_rows: The same per point.
         surprise: How far below its usual that score is, in standard deviations, by channel.
         changed: The channels whose scores have stayed so low that they must have changed.
+        outliers: How many observations were surprising beyond reason, by channel.
         bound: The continual bound of the batch. A stream of single samples has none (NaN).
         inducing_before: The number of inducing points of each latent function before the update.
         inducing_after: The same after it.
@@ -78,6 +82,43 @@ class UpdateReport:
     _model: MultiTaskGP | None = dataclasses.field(repr=False)
     axes: tuple[Axis, ...] = dataclasses.field(default=(), repr=False)
     dropped: dict[str, str] = dataclasses.field(default_factory=dict)
+    outliers: dict[str, int] = dataclasses.field(default_factory=dict)
+    _calibrations: Mapping[str, Calibration] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def nlpd(self) -> dict[str, float]:
+        """Minus the log predictive density per point before learning, by channel.
+
+        It is a moving average over about the last 500 points. Points that are far out count for
+        nothing in it.
+        """
+        return {name: r.nlpd.value for name, r in self._records() if r.nlpd.weight}
+
+    @property
+    def crps(self) -> dict[str, float]:
+        """The same of the continuous ranked probability score, in the units of the channel.
+
+        It is there for families that have a formula: Gaussian, log-normal and binary channels.
+        """
+        return {name: r.crps.value for name, r in self._records() if r.crps.weight}
+
+    @property
+    def coverage(self) -> dict[str, dict[float, float]]:
+        """The share of points in the intervals that were predicted of them, by channel and level.
+
+        The levels are 0.5, 0.8 and 0.95, of central intervals. The shares are moving averages over
+        about the last 500 points.
+        """
+        return {
+            name: {level: share.value for level, share in zip(COVERED, r.coverage, strict=True)}
+            for name, r in self._records()
+            if r.coverage[0].weight
+        }
+
+    def _records(self) -> list[tuple[str, Calibration]]:
+        """The records of the channels that came."""
+        known = self._calibrations
+        return [(name, known[name].settled) for name in self.observations if name in known]
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
@@ -97,6 +138,9 @@ class UpdateReport:
         if self.budget_spent:
             left = percent(max(self.open_variance))
             parts.append(f"budget spent, {left} of the variance left open")
+        strange = {name: count for name, count in self.outliers.items() if count}
+        if strange:
+            parts.append("outliers: " + ", ".join(f"{n} {count}" for n, count in strange.items()))
         if self.changed:
             parts.append(f"changed: {', '.join(self.changed)}")
         return f"update {self.update}: {'; '.join(parts)} ({self.seconds * 1e3:.0f} ms)"

@@ -15,8 +15,10 @@ from jaxtyping import Bool
 from streamgp.data.batch import Rows
 from streamgp.inference.engine import AnyState
 from streamgp.model.initial_scales import spread_of
-from streamgp.online.batch_update import Updater, Work, check, total
-from streamgp.online.progress import Progress, Scores, watched
+from streamgp.online.batch_update import Updater
+from streamgp.online.folding import Work, check, total
+from streamgp.online.outliers import judged
+from streamgp.online.progress import Progress, Scores
 from streamgp.online.report import Result, UpdateReport
 
 _RUN = 1024  # samples that are taken together at most
@@ -41,12 +43,13 @@ class Streamer:
         begin, now, done, pieces, works = time.perf_counter(), progress, 0, [], [Work()]
         while done < rows.size:
             now, run, work = self._run(now, rows.take(slice(done, done + _RUN)))
-            if run.size:
-                now, scores = self._filtered(now, run)
+            run, filtered = self._filtered(now, run)
+            if filtered is not None:
+                now, scores = filtered
             else:
                 run = rows.take(slice(done, done + 1))
                 now, report = self.updater.update(now, run, learn=self.learn)
-                scores = Scores(report.log_predictive_rows, report.surprise, report.changed)
+                scores = _scores_of(report)
                 work = _work_of(report)
             pieces.append(scores)
             works.append(work)
@@ -90,13 +93,32 @@ class Streamer:
         before = updater.schedule(state).samples_before_next(progress, rows, learn=self.learn)
         return rows.take(slice(before))
 
-    def _filtered(self, progress: Progress, run: Rows) -> tuple[Progress, Scores]:
+    def _filtered(
+        self, progress: Progress, run: Rows
+    ) -> tuple[Rows, tuple[Progress, Scores] | None]:
+        """The leading rows that have been learned, perhaps none, and what became of them.
+
+        Rows behind an outlier that is not learned as it is depend on what is done about it. They
+        are left for another run, and the outlier for an update.
+        """
+        if not run.size:
+            return run, None
         assert progress.state is not None
-        learner = self.updater.engines.of(progress.state).learner
-        after, scores = learner.filter(progress.state, run)
+        updater = self.updater
+        learner = updater.engines.of(progress.state).learner
+        after, scored = learner.filter_scored(progress.state, run)
+        if updater.outliers != "keep":
+            verdict = judged(progress, run, scored, one_by_one=True)
+            before = _leading(~verdict.is_outlier)
+            if before < run.size:
+                return self._filtered(progress, run.take(slice(before)))
         check(after.is_finite(progress.state))
-        now = progress.after(run, after, updates=run.size, learned=False)
-        return watched(now, run, scores, one_by_one=True)
+        return run, updater.seen(progress, after, run, scored, learned=False, one_by_one=True)
+
+
+def _scores_of(report: UpdateReport) -> Scores:
+    """The scores that a report has."""
+    return Scores(report.log_predictive_rows, report.surprise, report.changed, report.outliers)
 
 
 def _work_of(report: UpdateReport) -> Work:
@@ -105,7 +127,7 @@ def _work_of(report: UpdateReport) -> Work:
 
 
 def _has_spread(state: AnyState) -> bool:
-    return max(state.sizes) > _MANY or bool(spread_of(np.concatenate(state.points)).any())
+    return max(state.sizes) > _MANY or bool(spread_of(state.explored).any())
 
 
 def _leading(flags: Bool[np.ndarray, " N"]) -> int:
@@ -120,4 +142,5 @@ def _joined(pieces: list[Scores]) -> Scores:
         {n: np.concatenate([p.rows[n] for p in pieces if n in p.rows]) for n in names},
         {n: max(p.surprise[n] for p in pieces if n in p.surprise) for n in names},
         tuple(dict.fromkeys(name for piece in pieces for name in piece.changed)),
+        {n: sum(p.outliers.get(n, 0) for p in pieces) for n in names},
     )

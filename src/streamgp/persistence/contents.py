@@ -21,6 +21,7 @@ from streamgp.model.means import Mean
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online.batch_update import Updater
+from streamgp.online.calibration import COVERED, Calibration
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 from streamgp.parameters import Frozen, Module, Node, fixed, free_size, replaced
@@ -63,11 +64,14 @@ def pack(
         "scale": setup.scale,
         "plain": setup.plain,
         "mean": setup.mean,
+        "seasons": setup.seasons,
+        "over_time": setup.over_time,
         "learner": updater.engines.settings,
         "inducing": as_given(updater.engines.strategy),
         "engine": updater.engines.choice,
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
+        "outliers": updater.outliers,
         "progress": progress,
         "notes": notes,
     }
@@ -101,12 +105,26 @@ def _fitting(what: str, remedy: str) -> Iterator[None]:
 
 def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
-    gained: Document = {"scale": True, "notes": {}, "bookkeeping": {}, "engine": "auto"}
+    gained: Document = {
+        "scale": True, "seasons": (), "over_time": False, "notes": {}, "bookkeeping": {},
+        "engine": "auto", "outliers": "keep",
+    }  # fmt: skip
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
-    asked = ("channels", "latents", "mixing", "seed", "scale", "plain", "mean")
+    asked = (
+        "channels",
+        "latents",
+        "mixing",
+        "seed",
+        "scale",
+        "plain",
+        "mean",
+        "seasons",
+        "over_time",
+    )
     specification = Specification(**{name: parts[name] for name in asked})
     engines = Engines(parts["engine"], as_strategy(parts["inducing"]), parts["learner"])
-    updater = Updater(specification, engines, parts["forgetting"], parts["batch_rows"])
+    rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
+    updater = Updater(specification, engines, *rules)
     return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])
 
 
@@ -147,6 +165,19 @@ def _check_progress(progress: Progress) -> None:
     require(begun == bool(np.isfinite(progress.latest)), "the latest input")
     require(set(progress.watches) <= set(progress.seen), "watches of channels")
     require(not any(w.variance < 0 for w in progress.watches.values()), "spreads of scores")
+    require(set(progress.calibrations) <= set(progress.seen), "calibrations of channels")
+    records = progress.calibrations.values()
+    require(all(_is_record(record) for record in records), "calibrations in finite numbers")
+
+
+def _is_record(record: Calibration) -> bool:
+    """Whether a calibration has the parts of one that rows have made."""
+    counts = record.rows, record.far
+    averages = (record.nlpd, record.crps, *record.coverage)
+    sound = all(np.isfinite(average).all() and average.weight >= 0 for average in averages)
+    whole = all(_is_count(count) for count in counts) and len(record.coverage) == len(COVERED)
+    waits = record.waiting.dtype == np.float64 and record.waiting.shape[1:] == (6,)
+    return sound and whole and waits and record.tracker.is_finite()
 
 
 def _check_state(state: State | ChainState, updater: Updater, axes: Sequence[Axis]) -> None:
@@ -175,7 +206,7 @@ def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequenc
     for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
         require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
         require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
-    prototype = _with_fixed_scales(specification.prototype(input_names(axes)), model)
+    prototype = _with_fixed_scales(specification.prototype(input_names(axes), axes), model)
     require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy import special
 
 from streamgp.data.columns import Column, Label
 from streamgp.data.frames import make_frame
@@ -12,15 +13,23 @@ from streamgp.data.labels import all_classes
 from streamgp.data.observations import numbered, observed
 from streamgp.data.schema import Inputs
 from streamgp.errors import DataError, problem
+from streamgp.inference.scoring import transform
 from streamgp.likelihoods import Likelihood, class_count
 from streamgp.likelihoods.quadrature import root
+from streamgp.numerics.quantile_tracker import QuantileTracker
+from streamgp.prediction.crps import crps
 from streamgp.prediction.moments import moments
 from streamgp.prediction.quantiles import quantiles
 
+_ROUNDING = 1e-15  # of a probability near 1
 _ROWS = 1024  # that are computed together: bounds the memory of quadrature
 
 # From a generator of random numbers and a count to draws of the latent parameters of all rows.
 Draw = Callable[[np.random.Generator, int], Float[np.ndarray, "S R"]]
+
+
+# The quantiles of a channel's normal scores, once they are asked for.
+Tracked = Callable[[], QuantileTracker]
 
 
 class Prediction:
@@ -43,6 +52,7 @@ class Prediction:
         inputs: Inputs | None = None,
         labels: tuple[Label, ...] = (),
         draw: Draw | None = None,
+        tracker: Tracked = QuantileTracker,
     ):
         self.likelihood = likelihood
         self._mean = mean
@@ -50,6 +60,7 @@ class Prediction:
         self._inputs = inputs
         self._labels = labels
         self._draw = draw
+        self._tracker = tracker
 
     def __len__(self) -> int:
         return len(self._mean)
@@ -134,11 +145,46 @@ class Prediction:
 
     # -- the whole distribution ----------------------------------------------------------------
 
-    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """The central interval that holds a new observation with that probability."""
+    def interval(
+        self, level: float = 0.95, *, calibrated: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The central interval that holds a new observation with that probability.
+
+        Args:
+            level: The probability.
+            calibrated: Whether to widen, narrow or shift the interval by what the stream has shown:
+                its ends then are where so many of the observations fell, each predicted before it
+                was learned. Until a channel has been scored, nothing changes.
+
+        Returns:
+            The lower and the upper ends.
+
+        Raises:
+            DataError: If the level is not between 0 and 1, or the values have no order.
+
+        Example:
+            >>> import numpy as np, streamgp as sgp
+            >>> model = sgp.ContinualGP(sgp.Gaussian(noise=sgp.fixed(0.5)))  # the noise is 0.1
+            >>> x, rng = np.linspace(0, 40, 800), np.random.default_rng(0)
+            >>> report = model.update_many(x, np.sin(x) + 0.1 * rng.normal(size=800))
+            >>> ends = model.predict([40.0]).interval(0.95, calibrated=True)
+            >>> bool(ends[1] - ends[0] < 1.0)  # 2.0 if not calibrated
+            True
+        """
         _check_probability(level)
-        lower, upper = self._quantiles((1 - level) / 2, (1 + level) / 2)
+        levels = (1 - level) / 2, (1 + level) / 2
+        lower, upper = self._calibrated(*levels) if calibrated else self._quantiles(*levels)
         return lower, upper
+
+    def _calibrated(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
+        """The values below which such shares of past observations would have fallen."""
+        self._check_ordered()
+        tracker = self._tracker()
+        scores = np.array([[tracker.quantile(level)] for level in levels])
+        closed = self.likelihood.predictive_value(scores, self._mean, self._covariance)
+        if closed is not None:
+            return list(closed)
+        return self._quantiles(*np.clip(special.ndtr(scores[:, 0]), _ROUNDING, 1 - _ROUNDING))
 
     def quantile(self, level: float) -> Float[np.ndarray, " N"]:
         """The value below which a new observation falls with that probability.
@@ -162,7 +208,73 @@ class Prediction:
         self._check_ordered()
         return self._by_value(self.likelihood.predictive_cdf, y)
 
-    def _by_value(self, method: Callable[..., np.ndarray], y: Any) -> Float[np.ndarray, " N"]:
+    def crps(self, y: Any) -> Float[np.ndarray, " N"]:
+        """The continuous ranked probability score of observations; lower is better.
+
+        It is ∫ (P(Y ≤ z) − 1{y ≤ z})² dz, in the units of y: the absolute error, if a prediction is
+        certain. Of yes or no it is Brier's score. Gaussian, log-normal and binary channels have a
+        formula. Counts and grades are added up, other families integrated over quantiles, right to
+        about one part in a thousand.
+
+        Args:
+            y: One observation an input, or the same at all; labels where the channel has them.
+
+        Returns:
+            One score an input.
+
+        Raises:
+            DataError: If observations cannot be used, or the values have no order.
+
+        Example:
+            >>> import numpy as np, streamgp as sgp
+            >>> model = sgp.ContinualGP(sgp.Gaussian())
+            >>> x = np.linspace(0, 6, 60)
+            >>> report = model.update(x, np.sin(x))
+            >>> bool(model.predict(x).crps(np.sin(x)).max() < 0.01)
+            True
+        """
+        self._check_ordered()
+
+        def method(y: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+            return crps(self.likelihood, y, mean, covariance)
+
+        return self._by_value(method, y)
+
+    def pit(self, y: Any, *, seed: int = 0) -> Float[np.ndarray, " N"]:
+        """The probability integral transform of observations: P(Y ≤ y), uniform if all is right.
+
+        Discrete values have a jump at y. There the transform is drawn from the jump at random.
+
+        Args:
+            y: One observation an input, or the same at all; labels where the channel has them.
+            seed: Of the random numbers, for discrete values.
+
+        Returns:
+            One number between 0 and 1 an input.
+
+        Raises:
+            DataError: If observations cannot be used, or the values have no order.
+
+        Example:
+            >>> import numpy as np, streamgp as sgp
+            >>> model = sgp.ContinualGP(sgp.Poisson())
+            >>> x = np.linspace(0, 6, 300)
+            >>> y = np.random.default_rng(0).poisson(5, 300)
+            >>> report = model.update(x[::2], y[::2])
+            >>> transformed = model.predict(x[1::2]).pit(y[1::2])
+            >>> bool(abs(np.mean(transformed) - 0.5) < 0.1)
+            True
+        """
+        self._check_ordered()
+        place = np.random.default_rng(seed).random(len(self))
+
+        def method(y: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+            return np.stack(transform(self.likelihood, y, mean, covariance), axis=-1)
+
+        low, high = self._by_value(method, y).T
+        return low + place * (high - low)
+
+    def _by_value(self, method: Callable[..., np.ndarray], y: Any) -> Float[np.ndarray, "N ..."]:
         values = self.values(y)
         parts = [
             method(values[rows], self._mean[rows], self._covariance[rows])

@@ -1,7 +1,7 @@
 """Predictor: from a state and inputs to predictions, of any number of rows."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from streamgp.errors import DataError, problem
 from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.numerics.linalg import square_root
-from streamgp.prediction.prediction import Draw, Prediction, check_count
+from streamgp.numerics.quantile_tracker import QuantileTracker
+from streamgp.prediction.prediction import Draw, Prediction, Tracked, check_count
 
 _ROWS = 4096  # that a prediction takes at a time
 _JOINT = 4096  # latent values that are drawn together: a matrix of that size is factorised
@@ -79,6 +80,7 @@ class Predictor:
     state: AnyState
     channels: tuple[str, ...]
     schema: Schema
+    trackers: Mapping[str, Tracked] = dataclasses.field(default_factory=dict)
 
     def predict(self, x: Any, channel: str | None) -> Prediction | Predictions:
         """That channel at `x`, or all of them."""
@@ -108,6 +110,7 @@ class Predictor:
             inputs=inputs,
             labels=self.schema.labels.get(name, ()),
             draw=JointDraw(self, x, (name,)),
+            tracker=self.trackers.get(name, QuantileTracker),
         )
 
     @on_one_blas_thread  # as what was computed before: a copy of a prediction draws the same

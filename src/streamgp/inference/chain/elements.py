@@ -268,7 +268,8 @@ def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.n
 
 def _log_det(spread: Matrices, precision: Matrices) -> Float[np.ndarray, " n"]:
     """log det(I + CJ)."""
-    return np.linalg.slogdet(_identity_plus(spread @ precision))[1]
+    with np.errstate(invalid="ignore"):  # of what is not finite, and is refused later
+        return np.linalg.slogdet(_identity_plus(spread @ precision))[1]
 
 
 def _identity_plus(matrices: Matrices) -> Matrices:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Batch
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.chain.evidence import Past, evidence
+from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState
@@ -59,7 +60,7 @@ class Episode:
             state = state.replace(model=wrapped)
         if not self.batch.size:
             return Trial(state, None)
-        return Trial(state, ChainSetting.of(state.known, state.plain, self.batch))
+        return Trial(state, meeting(state.known, state.plain, self.batch))
 
     @functools.cached_property
     def heard(self) -> Float[np.ndarray, " D"]:

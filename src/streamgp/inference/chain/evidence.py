@@ -154,18 +154,44 @@ def _total(inners: list[Inner]) -> Inner:
 def _by_kernels(
     past: Past, wrapped: MultiTaskGP, model: MultiTaskGP, law: Law, by: ByMoves
 ) -> Float[np.ndarray, " t"]:
-    """Derivatives by the kernels' free parameters: moves by central differences."""
-    theta, (gaps, _) = free_vector(wrapped.kernels), past.gaps
-    turned = law.scale[:, None] / law.scale  # scaled A is A_ij·scale_j/scale_i
-    by_a, outer = by.transition / turned, np.outer(law.scale, law.scale)
-    by_q, by_start = by.noise / outer, by.start / outer
+    """Derivatives by the kernels' free parameters, through the logarithms of states' numbers."""
+    theta = free_vector(wrapped.kernels)
+    if not len(theta):
+        return theta
     found = np.zeros(len(theta))
+    by_numbers = _by_numbers(past, law, by)
     for i, step in enumerate(_DIFFERENCE * np.eye(len(theta))):
-        ends = []
-        for sign in (1.0, -1.0):
-            kernels = unwrap(with_free(wrapped.kernels, theta + sign * step))
-            other = Law.of(replaced(model, kernels=kernels))
-            ends.append((*other.transitions(gaps), other.covariance(past.segment.times[0])))
-        (a, q, p), (b, r, s) = ends
-        found[i] = np.vdot(by_a, a - b) + np.vdot(by_q, q - r) + np.vdot(by_start, p - s)
+        larger, smaller = (_numbers(wrapped, model, theta + sign * step) for sign in (1.0, -1.0))
+        found[i] = by_numbers @ np.log(larger / smaller)
     return found / (2 * _DIFFERENCE)
+
+
+def _numbers(
+    wrapped: MultiTaskGP, model: MultiTaskGP, theta: Float[np.ndarray, " t"]
+) -> Float[np.ndarray, " n"]:
+    """The numbers of all states under some parameters of the kernels."""
+    kernels = unwrap(with_free(wrapped.kernels, theta))
+    parts = Law.of(replaced(model, kernels=kernels)).parts
+    return np.array([number for part in parts for number in part.numbers()])
+
+
+def _by_numbers(past: Past, law: Law, by: ByMoves) -> Float[np.ndarray, " n"]:
+    """Derivatives by the logarithm of each number of each state.
+
+    Covariances are in proportion to the first. What the others do to moves is told by differences.
+    """
+    gaps, first = past.gaps[0], float(past.segment.times[0]) - law.origin
+    found: list[float] = []
+    for part, own in law.slices():
+        scale = law.scale[own]
+        outer = np.outer(scale, scale)
+        by_a = by.transition[:, own, own] * (scale / scale[:, None])
+        by_q, by_start = by.noise[:, own, own] / outer, by.start[own, own] / outer
+        _, q = part.transition(gaps)
+        found.append(float(np.vdot(by_q, q) + np.vdot(by_start, part.covariance(first))))
+        for larger, smaller in part.variants(_DIFFERENCE):
+            (a, q), (b, r) = larger.transition(gaps), smaller.transition(gaps)
+            start = larger.covariance(first) - smaller.covariance(first)
+            change = np.vdot(by_a, a - b) + np.vdot(by_q, q - r) + np.vdot(by_start, start)
+            found.append(float(change) / (2 * _DIFFERENCE))
+    return np.array(found)

@@ -22,15 +22,14 @@ Times = Float[np.ndarray, " n"]
 
 _FINER = 0.5  # than the resolution of the kernels: new times, so that lengthscales may yet shrink
 _SPARE = 0.75  # of the resolution: two intervals that together are shorter become one
+_AT_LEAST = 64  # intervals, if there are rows for as many
 _ALONE = 1.0  # the length of a first interval, where no kernel tells
 
 
 def wanted(state: ChainState, law: Law, x: Times) -> Times:
     """The times that a chain lacks for rows at these inputs, in order."""
-    spacing = _FINER * law.resolution
-    if not np.isfinite(spacing):
-        spacing = _ALONE
     rows = np.unique(x)
+    spacing = _spacing(state, law, rows)
     if not state.segments:
         found = _onward(float(rows[0]), rows.tolist(), spacing)
         first = float(rows[0])
@@ -40,6 +39,22 @@ def wanted(state: ChainState, law: Law, x: Times) -> Times:
     late = _onward(last, rows.tolist(), spacing)
     inside = _inside(state, rows[(rows > first) & (rows < last)], spacing)
     return np.array([*early[::-1], *inside, *late])
+
+
+def _spacing(state: ChainState, law: Law, rows: Times) -> float:
+    """How far apart new times are at least.
+
+    A chain that covers a few lengthscales only has more times than it needs, because that costs
+    little, and lengthscales may yet shrink.
+    """
+    spacing = _FINER * law.resolution
+    ends = [rows[0], rows[-1]]
+    if state.segments:
+        ends += [state.segments[0].times[0], state.segments[-1].times[0]]
+    span = max(ends) - min(ends)
+    if span > 0:
+        return float(min(spacing, span / _AT_LEAST))
+    return spacing if np.isfinite(spacing) else _ALONE
 
 
 def _onward(now: float, rows: list[float], spacing: float, end: float = np.inf) -> list[float]:

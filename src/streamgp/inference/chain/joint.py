@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from streamgp.inference.chain.elements import onward, taken
 from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.places import Places, places
-from streamgp.inference.chain.setting import Seen
+from streamgp.inference.chain.seen import Seen
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.chain.stretch import Pairs
 from streamgp.inference.learner import unobserved

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import block_diag
 
 from streamgp.inference.chain.elements import Forward, Moves, joined
 from streamgp.kernels.state_space import StateSpace
@@ -137,7 +136,7 @@ class Law:
         if len(self.parts) == 1:
             return self.parts[0].transition(gaps)
         a, q = np.zeros((2, len(gaps), self.size, self.size))
-        for part, own in self._slices():
+        for part, own in self.slices():
             a[:, own, own], q[:, own, own] = part.transition(gaps)
         return a, q
 
@@ -160,7 +159,7 @@ class Law:
     def _between(self, since: Times, until: Times) -> Between:
         count = len(since)
         design, left_open = np.zeros((count, 2 * self.size)), np.zeros((self.latents, count))
-        for (part, own), q in zip(self._slices(), self.latent, strict=True):
+        for (part, own), q in zip(self.slices(), self.latent, strict=True):
             far = slice(own.start + self.size, own.stop + self.size)
             bridge = bridged(part, since, until)
             h = part.readout
@@ -174,7 +173,7 @@ class Law:
             np.zeros((len(gaps), 2 * self.size)),
             np.zeros((self.latents, len(gaps))),
         )
-        for (part, own), q in zip(self._slices(), self.latent, strict=True):
+        for (part, own), q in zip(self.slices(), self.latent, strict=True):
             h, (a, noise) = part.readout, part.transition(gaps)
             design[:, own.start + self.size : own.stop + self.size] = h @ a
             left_open[q] += h @ noise @ h
@@ -186,7 +185,7 @@ class Law:
             np.zeros((len(gaps), 2 * self.size)),
             np.zeros((self.latents, len(gaps))),
         )
-        for (part, own), q in zip(self._slices(), self.latent, strict=True):
+        for (part, own), q in zip(self.slices(), self.latent, strict=True):
             back, noise = reversed_in_time(part, gaps)
             design[:, own] = part.readout @ back
             left_open[q] += part.readout @ noise @ part.readout
@@ -203,11 +202,12 @@ class Law:
         """All states between two others, in natural units."""
         n, size = len(since), self.size
         near, far, spread = np.zeros((3, n, size, size))
-        for part, own in self._slices():
+        for part, own in self.slices():
             near[:, own, own], far[:, own, own], spread[:, own, own] = bridged(part, since, until)
         return Bridge(near, far, spread)
 
-    def _slices(self) -> Iterator[tuple[StateSpace, slice]]:
+    def slices(self) -> Iterator[tuple[StateSpace, slice]]:
+        """Each part, and where its numbers are."""
         begin = 0
         for part, size in zip(self.parts, self.sizes, strict=True):
             yield part, slice(begin, begin + size)
@@ -215,7 +215,10 @@ class Law:
 
     def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
         """Of all states at a time, before any data, in natural units."""
-        return block_diag(*(part.covariance(time - self.origin) for part in self.parts))
+        found = np.zeros((self.size, self.size))
+        for part, own in self.slices():
+            found[own, own] = part.covariance(time - self.origin)
+        return found
 
     def _scaled(self, a: Matrices, q: Matrices) -> Moves:
         scale = self.scale

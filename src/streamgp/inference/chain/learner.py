@@ -11,17 +11,20 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
 from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
-from streamgp.inference.chain.grid import following
+from streamgp.inference.chain.grid import following, wanted, with_times
+from streamgp.inference.chain.in_time import are_in_time, before_each
 from streamgp.inference.chain.joint import explained
+from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.places import places
 from streamgp.inference.chain.reader import Reader
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals
 from streamgp.inference.e_step import Fit
-from streamgp.inference.learner import scores
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import counted
+from streamgp.inference.scoring import Scored, scored
+from streamgp.inference.scoring import joined as joined_scores
 from streamgp.inference.sequential import Block, InOrder
 from streamgp.inference.sites import RowSites
 from streamgp.inference.state import Info
@@ -56,6 +59,8 @@ class ChainLearner:
     cost_grows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
     can_filter: ClassVar[bool] = True
+    # Where noise is less than that part of the data's spread, rounding would take over.
+    least_noise: ClassVar[float] = 1e-4
 
     def with_rule(self, rule: VEM | None) -> "ChainLearner":
         """The same with another rule of learning."""
@@ -100,9 +105,9 @@ class ChainLearner:
         batch = state.model.batch(rows)
         episode = Episode(state, batch, self._options)
         here = episode.trial(state.model)
-        before = np.zeros(0)
+        before = Scored.none()
         if here.setting is not None:
-            before = scores(state.plain, batch, here.setting.before[1])
+            before = scored(state.plain, batch, here.setting.before[1])
         begin = here if start is None or start is state.model else episode.trial(start)
         learned = episode.learn(begin, self.learning if learn else None)
         trial = learned.trial
@@ -116,37 +121,46 @@ class ChainLearner:
             bound += now.beside(state.totals) - then.beside(state.totals)
         work = (learned.e_rounds, learned.m_evaluations)
         finite = after.is_finite(state) and bool(np.isfinite(bound))
-        return after, Info(bound, batch.as_they_came(before), *work, finite)
+        return after, Info(bound, before, *work, finite)
 
-    def must_revise(self, state: ChainState, rows: Rows) -> bool:
-        """Never: parts follow one another in time, so that each sees all it depends on."""
-        return False
+    def revised(
+        self,
+        before: ChainState,
+        streamed: ChainState,
+        rows: Rows,
+        parts: Iterable[Rows],
+        *,
+        remember: bool,
+    ) -> None:
+        """Nothing: parts follow one another in time, so that each sees all that came before it."""
 
-    def revise(
-        self, before: ChainState, streamed: ChainState, parts: Iterable[Rows], *, remember: bool
-    ) -> tuple[ChainState, Info]:
-        """Not needed: see `must_revise`."""
-        raise AssertionError("a chain does not revise")
-
-    def filter(self, state: ChainState, rows: Rows) -> tuple[ChainState, Float[np.ndarray, " N"]]:
+    def filter_scored(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
         """Fold rows in one by one, in order, at fixed hyperparameters.
 
         Returns:
-            The state as after that many steps of one row each, and the log predictive density of
-            each row before it was learned.
+            The state as after that many steps of one row each, and the scores of each row before
+            it was learned.
         """
-        found = []
-        for begin in range(0, rows.size, _BLOCK):
-            state, own = self._filtered(state, rows.take(slice(begin, begin + _BLOCK)))
+        found, done = [], 0
+        is_exact = state.plain.conjugate and not needs_memory(state.model)
+        while done < rows.size:
+            rest = rows.take(slice(done, None))
+            if is_exact and are_in_time(state, rest):
+                ready = np.searchsorted(rest.x[:, 0], state.known.quiet_from, side="left")
+                if ready == 0:
+                    state, own = _in_time(state, rest)
+                else:  # samples among data go first
+                    state, own = self._filtered(state, rest.take(slice(min(ready, _BLOCK))))
+            else:
+                state, own = self._filtered(state, rest.take(slice(_BLOCK)))
             found.append(own)
-        return state, np.concatenate(found)
+            done += len(own.table)
+        return state, joined_scores(found)
 
-    def _filtered(
-        self, state: ChainState, rows: Rows
-    ) -> tuple[ChainState, Float[np.ndarray, " N"]]:
+    def _filtered(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
         """One block of rows."""
         batch = state.model.batch(rows)
-        setting = ChainSetting.of(state.known, state.plain, batch)
+        setting = meeting(state.known, state.plain, batch)
         fold = InOrder(state.model.channels, setting, self.e_rounds, self.e_tolerance)
         mean, covariance = explained(state.known, setting.seen, places(state.known, batch.x[:, 0]))
         block = Block.of(batch, np.argsort(batch.order))
@@ -160,7 +174,7 @@ class ChainLearner:
         before = fold.before.marginals(setting)
         state = with_sums(state, setting, fold.sites)
         state = following(state, state.known, heard=heard, memory=remembered)
-        return state, batch.as_they_came(scores(state.plain, batch, before))
+        return state, scored(state.plain, batch, before)
 
     def _remembered(self, state: ChainState, learned: Learned) -> Memory:
         """The state's memory with the batch's: how its density depends on likelihoods."""
@@ -198,11 +212,26 @@ class ChainLearner:
         """E_q[u] of each latent function."""
         return Reader(state, False).latent_means(x)
 
-    def log_predictive(self, state: ChainState, rows: Rows) -> Float[np.ndarray, " N"]:
-        """log p(y) of each row, nothing learned."""
+    def scored(self, state: ChainState, rows: Rows) -> Scored:
+        """The scores of each row, nothing learned."""
         batch = state.model.batch(rows)
+        if not state.segments:  # the prior's, at times of their own
+            state = with_times(state, wanted(state, state.mixing.law, rows.x[:, 0]))
         at_rows = Reader(state, False).marginals(batch)
-        return batch.as_they_came(scores(state.plain, batch, at_rows))
+        return scored(state.plain, batch, at_rows)
+
+
+def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
+    """Conjugate samples in the order of time, with no data among or after them."""
+    batch = state.model.batch(rows)
+    setting = meeting(state.known, state.plain, batch)
+    sites = exact(setting)
+    after = with_sums(state, setting, sites)
+    forward = after.known.since(setting.window)
+    before = before_each(setting, sites, forward, np.argsort(batch.order))
+    heard = heard_with(state.heard, batch)
+    after = following(after, after.known, heard=heard)
+    return after, scored(state.plain, batch, before)
 
 
 def _folded(trial: Trial, fit: Fit | None) -> tuple[ChainState, float]:

@@ -13,7 +13,7 @@ from streamgp.inference.chain.joint import joint
 from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.law import Between
 from streamgp.inference.chain.places import Places, places
-from streamgp.inference.chain.setting import Seen
+from streamgp.inference.chain.seen import Seen
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.chain.stretch import Pairs
 from streamgp.inference.learner import unobserved
@@ -65,6 +65,8 @@ class Reader:
         self, x: Inputs, channels: Sequence[int]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
         """Mean and covariance of several channels at all inputs together."""
+        if not len(x):
+            return np.zeros(0), np.zeros((0, 0))
         mean, covariance = joint(self.state, x, channels)
         if self.weight_uncertainty:
             latents = self.latent_means(x)

@@ -5,96 +5,19 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy.linalg import block_diag
+from jaxtyping import Int
 
-from streamgp.data.batch import Batch, Run
+from streamgp.data.batch import Batch
 from streamgp.inference.chain.elements import Forward, Gains, PairSites, joined, taken
 from streamgp.inference.chain.known import Known, Window
-from streamgp.inference.chain.law import Between
+from streamgp.inference.chain.seen import Seen
 from streamgp.inference.chain.segments import ByInterval, GroupSums, Segment, triangle
-from streamgp.inference.chain.stretch import Pairs, Stretch, Weights, paired
+from streamgp.inference.chain.stretch import Stretch, Weights
 from streamgp.inference.e_step import Fit
-from streamgp.inference.posterior import Marginals, add
-from streamgp.inference.sites import RowSites, inner, times
-from streamgp.model.mixing import Features, Mixed, basis_design
+from streamgp.inference.posterior import Marginals
+from streamgp.inference.sites import RowSites, times
+from streamgp.model.mixing import Features
 from streamgp.model.multitask import MultiTaskGP
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Seen:
-    """What rows see of the intervals that they lie in.
-
-    Attributes:
-        model: Plain.
-        batch: The rows.
-        between: The latent functions at the rows, from the states at the ends of their intervals.
-        design: f = offset + design·x + basis·β + slack, x = (a, c) scaled.
-        basis: The mean functions' part of it.
-        features: Offset and slack of the rows.
-    """
-
-    model: MultiTaskGP
-    batch: Batch
-    between: Between
-    design: Float[np.ndarray, "R 2d"]
-    basis: Float[np.ndarray, "R K"]
-    features: Features
-
-    @classmethod
-    def of(
-        cls, known: Known, model: MultiTaskGP, batch: Batch, ends: tuple[np.ndarray, np.ndarray]
-    ) -> "Seen":
-        """Rows between two states each.
-
-        Args:
-            known: The chain.
-            model: Plain.
-            batch: The rows.
-            ends: Where the interval of each row begins, and where it ends.
-        """
-        law, (left, right) = known.law, ends
-        between = law.between(left, batch.x[:, 0], right)
-        return cls.through(known, model, batch, between)
-
-    @classmethod
-    def through(cls, known: Known, model: MultiTaskGP, batch: Batch, between: Between) -> "Seen":
-        """Rows that see states in some way."""
-        basis = basis_design(model, batch)
-        mixed = Mixed.of(model, batch, factorised=False, basis=basis)
-        scaled = between.design * np.tile(known.law.scale, 2)
-        owner = np.tile(known.law.owner, 2)
-        design = np.empty((batch.flat_size, scaled.shape[1]))
-        for run, w in zip(batch.runs, mixed.weights, strict=True):
-            part = w[:, :, owner] * scaled[run.rows, None, :]
-            design[run.flat] = part.reshape(-1, scaled.shape[1])
-        features = Features((), mixed.slack(between.open), mixed.offset)
-        return cls(model, batch, between, design, basis, features)
-
-    def of_latents(self, values: Int[np.ndarray, " N"]) -> Int[np.ndarray, " R"]:
-        """Numbers of rows as numbers of their latent parameters."""
-        if self.batch.flat_size == self.batch.size:
-            return values
-        runs = [np.repeat(values[run.rows], run.latents) for run in self.batch.runs]
-        return np.concatenate(runs)
-
-    def marginals(self, pairs: Pairs, weights: Weights) -> Marginals:
-        """q(f) of each row, from q of the states around it and of β; one pair per row."""
-        batch = self.batch
-        flat = self.of_latents(np.arange(batch.size))
-        coefficients = np.einsum("ri,rik->rk", self.design, pairs.mean[flat])
-        coefficients[:, 1:] += self.basis
-        block_means = coefficients @ weights.first
-        bent = np.einsum("ri,rij->rj", self.design, pairs.covariance[flat])
-        own = inner(batch, bent, self.design)
-        of_beta = coefficients[:, 1:]
-        explained = add(own, inner(batch, of_beta @ weights.covariance, of_beta))
-        return Marginals(
-            mean=self.features.offset + block_means,
-            covariance=add(explained, self.features.slack),
-            block_means=block_means[:, None],
-            explained=explained,
-        )
 
 
 class ChainPosterior(NamedTuple):
@@ -126,17 +49,6 @@ class ChainSetting:
     place: Int[np.ndarray, " N"]
     seen: Seen
 
-    @classmethod
-    def of(cls, known: Known, model: MultiTaskGP, batch: Batch) -> "ChainSetting":
-        """Rows that lie within a chain's times."""
-        x = batch.x[:, 0]
-        window = known.window(float(x.min()), float(x.max()))
-        place = window.segment.place(x)
-        times = window.segment.times
-        seen = Seen.of(known, model, batch, (times[place], times[place + 1]))
-        is_last = window.stop == len(known.links) and bool(np.all(place == len(times) - 2))
-        return (LastInterval if is_last else cls)(known, window, place, seen)
-
     @property
     def model(self) -> MultiTaskGP:
         """The hyperparameters, plain."""
@@ -159,8 +71,8 @@ class ChainSetting:
 
     def conditioned(self, rows: RowSites) -> tuple[ChainPosterior, Marginals]:
         """q given the past and these row sites, and what it says at the rows."""
-        stretch = dataclasses.replace(self.base, sites=self.base.sites + self.sites(rows))
-        return self._conditioned(stretch)
+        sites = self.base.sites + self.sites(rows)
+        return self._conditioned(dataclasses.replace(self.base, sites=sites, filtered=None))
 
     @functools.cached_property
     def before(self) -> tuple[ChainPosterior, Marginals]:
@@ -189,7 +101,7 @@ class ChainSetting:
             stretch = fit.posterior.stretch
         else:
             sites = self.known.mixing.sites(segment[self.first :].sums)
-            stretch = dataclasses.replace(base, sites=sites)
+            stretch = dataclasses.replace(base, sites=sites, filtered=None)
         forward = joined(
             taken(self.window.forward, slice(self.first + 1)),
             taken(stretch.forward, slice(1, None)),
@@ -223,6 +135,7 @@ class ChainSetting:
             mixing.sites(segment[begin:].sums),
             taken(self.window.forward, slice(begin, begin + 1)),
             self.window.after,
+            taken(self.window.forward, slice(begin, None)),
         )
 
     def sites(self, rows: RowSites) -> PairSites:
@@ -280,114 +193,3 @@ class ChainSetting:
                 )
             )
         return found
-
-
-class LastInterval(ChainSetting):
-    """Rows that all lie in the last interval of a chain, as those of most streams do.
-
-    Nothing comes after them, so all that is needed are their own latent parameters f: given
-    g = (1, β) these are N(by_g·g, spread) before the rows, and conditioning is on as many numbers
-    as there are latent parameters.
-    """
-
-    @functools.cached_property
-    def pair(self) -> Pairs:
-        """The states at both ends of the interval before the rows."""
-        window, last = self.window, slice(self.first, self.first + 1)
-        moves = self.known.law.moves(window.segment.times[-2:])
-        sites = self.known.mixing.sites(window.segment[last].sums)
-        pairs = paired(taken(window.forward, last), moves, sites, window.after)
-        return Pairs(pairs.mean[0], pairs.covariance[0])
-
-    @functools.cached_property
-    def by_g(self) -> Float[np.ndarray, "R k"]:
-        """The mean of f, less its offset, as a function of g."""
-        found = self.seen.design @ self.pair.mean
-        found[:, 1:] += self.seen.basis
-        return found
-
-    @functools.cached_property
-    def reach(self) -> Float[np.ndarray, "2d R"]:
-        """The covariance of the states with f, given g."""
-        return self.pair.covariance @ self.seen.design.T
-
-    @functools.cached_property
-    def spread(self) -> Float[np.ndarray, "R R"]:
-        """The covariance of f given g, open variance apart."""
-        return self.seen.design @ self.reach
-
-    @functools.cached_property
-    def before(self) -> tuple[ChainPosterior, Marginals]:
-        """q given the past alone."""
-        weights = self.known.weights
-        at_rows = self._marginals(self.by_g, self.spread, weights)
-        return ChainPosterior(None, self.known.gains, weights), at_rows
-
-    def conditioned(self, rows: RowSites) -> tuple[ChainPosterior, Marginals]:
-        """q given the past and these row sites, and what it says at the rows."""
-        told = self._told(rows)
-        gains = self.known.gains + told.gains
-        weights = Weights.of(gains)
-        by_g = self.by_g + self.spread @ told.pull
-        spread = self.spread - self.spread @ told.precision @ self.spread
-        return ChainPosterior(None, gains, weights), self._marginals(by_g, spread, weights)
-
-    def absorbed(self, rows: RowSites, segment: Segment, fit: Fit | None) -> tuple[Forward, Gains]:
-        """What is known at the states of the window, and how gains change, once rows are kept."""
-        told, size = self._told(rows), self.known.law.size
-        mean = self.pair.mean[size:] + self.reach[size:] @ told.pull
-        gone = self.reach[size:] @ told.precision @ self.reach[size:].T
-        spread = self.pair.covariance[size:, size:] - 0.5 * (gone + gone.T)
-        last = Forward(mean[None], spread[None])
-        return joined(taken(self.window.forward, slice(-1)), last), told.gains
-
-    def _told(self, rows: RowSites) -> "_Told":
-        """What sites on f say: T = (I + PV)⁻¹, so that f moves by V·T(b − P·by_g·g)."""
-        linear, by_g, spread = rows.linear[:, 0], self.by_g, self.spread
-        precision = block_diag(*(p for own in rows.precision for p in own))
-        matrix = precision @ spread
-        matrix.flat[:: len(matrix) + 1] += 1.0
-        solved = np.linalg.solve(matrix, np.concatenate([linear[:, None], precision], axis=1))
-        toward, bent = solved[:, 0], solved[:, 1:]
-        bent = 0.5 * (bent + bent.T)
-        pull = -bent @ by_g
-        pull[:, 0] += toward
-        gram = by_g.T @ (pull - np.outer(toward, np.eye(1, by_g.shape[1])))
-        across = by_g.T @ toward
-        gram[:, 0] += across
-        gram[0] += across
-        gram[0, 0] += linear @ spread @ toward
-        evidence = -0.5 * float(np.linalg.slogdet(matrix)[1])
-        return _Told(pull, bent, Gains(0.5 * (gram + gram.T), evidence))
-
-    def _marginals(self, by_g: np.ndarray, spread: np.ndarray, weights: Weights) -> Marginals:
-        block_means, of_beta = by_g @ weights.first, by_g[:, 1:]
-        whole = spread + of_beta @ weights.covariance @ of_beta.T
-        features = self.seen.features
-        explained = tuple(
-            _diagonal_blocks(whole[run.flat, run.flat], run) for run in self.batch.runs
-        )
-        return Marginals(
-            mean=features.offset + block_means,
-            covariance=add(explained, features.slack),
-            block_means=block_means[:, None],
-            explained=explained,
-        )
-
-
-class _Told(NamedTuple):
-    """What sites say of f: how its mean moves per unit of covariance, and what they bend."""
-
-    pull: Float[np.ndarray, "R k"]
-    precision: Float[np.ndarray, "R R"]
-    gains: Gains
-
-
-def _diagonal_blocks(matrix: Float[np.ndarray, "r r"], run: Run) -> Float[np.ndarray, "n J J"]:
-    """The block of each row."""
-    j = run.latents
-    if j == 1:
-        return matrix.diagonal().copy()[:, None, None]
-    count = len(matrix) // j
-    rows = np.arange(count)
-    return matrix.reshape(count, j, count, j)[rows, :, rows]

@@ -12,7 +12,7 @@ from streamgp.data.batch import Batch
 from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.law import Between, Law
 from streamgp.inference.chain.mixing import Mixing
-from streamgp.inference.chain.segments import Segment
+from streamgp.inference.chain.segments import Segment, triangle
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import counted
 from streamgp.inference.reading import Reading
@@ -138,6 +138,18 @@ class ChainState:
         parts = [segment.times[:-1] for segment in self.segments]
         last = [segment.times[-1:] for segment in self.segments[-1:]]
         return np.concatenate([np.zeros(0), *parts, *last])
+
+    @property
+    def explored(self) -> Float[np.ndarray, "_ 1"]:
+        """The times at which states were spoken of, as inputs."""
+        size, found = self.mixing.law.size, [np.zeros(0)]
+        for segment in self.segments:
+            place = triangle(segment.features)[2]
+            ends = (slice(size), segment.times[:-1]), (slice(size, 2 * size), segment.times[1:])
+            for own, times in ends:
+                spoken = segment.precision[:, :, np.ravel(place[own, own])].any(axis=(1, 2))
+                found.append(times[spoken])
+        return np.unique(np.concatenate(found))[:, None]
 
     @property
     def points(self) -> tuple[Float[np.ndarray, "M 1"], ...]:

@@ -20,7 +20,11 @@ from streamgp.inference.chain.elements import (
     of_intervals,
     taken,
 )
-from streamgp.numerics.linalg import cholesky_of_identity_plus, inverse_of, solve_lower
+from streamgp.numerics.linalg import (
+    cholesky_of_identity_plus,
+    inverse_of,
+    solve_lower,
+)
 
 
 class Weights(NamedTuple):
@@ -69,12 +73,19 @@ class Stretch:
         sites: What the data inside each interval say.
         before: What is known at the first state.
         after: What later data say of the last state.
+        filtered: What is known at each state from data before it, if it was computed already.
     """
 
     moves: Moves
     sites: PairSites
     before: Forward
     after: Backward
+    filtered: Forward | None = None
+
+    @functools.cached_property
+    def is_quiet(self) -> bool:
+        """Whether there are no data, neither inside nor after it."""
+        return not (self.sites.precision.any() or self.after.precision.any())
 
     @functools.cached_property
     def elements(self) -> Elements:
@@ -89,16 +100,22 @@ class Stretch:
     @functools.cached_property
     def forward(self) -> Forward:
         """What is known at each state from data before it."""
-        return self.tree.forward(self.before)
+        return self.tree.forward(self.before) if self.filtered is None else self.filtered
 
     @functools.cached_property
     def backward(self) -> Backward:
         """What is said of each state by data after it."""
+        if self.is_quiet:
+            count = len(self.moves.noise) + 1
+            return Backward(*(np.zeros((count, *part.shape[1:])) for part in self.after))
         return self.tree.backward(self.after)
 
     @functools.cached_property
     def gains(self) -> Gains:
         """What its own data say of g, and what is added by meeting the data after it."""
+        if self.is_quiet:
+            columns = self.after.pull.shape[2]
+            return Gains(np.zeros((columns, columns)), 0.0)
         before = taken(self.forward, slice(-1))
         own = gained(before, self.moves, self.sites, self.elements)
         return own + met(taken(self.forward, slice(-1, None)), self.after)

@@ -1,0 +1,91 @@
+"""What rows see of the states around them."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from streamgp.data.batch import Batch
+from streamgp.inference.chain.known import Known
+from streamgp.inference.chain.law import Between
+from streamgp.inference.chain.stretch import Pairs, Weights
+from streamgp.inference.posterior import Marginals, add
+from streamgp.inference.sites import inner
+from streamgp.model.mixing import Features, Mixed, basis_design
+from streamgp.model.multitask import MultiTaskGP
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Seen:
+    """What rows see of the intervals that they lie in.
+
+    Attributes:
+        model: Plain.
+        batch: The rows.
+        between: The latent functions at the rows, from the states at the ends of their intervals.
+        design: f = offset + design·x + basis·β + slack, x = (a, c) scaled.
+        basis: The mean functions' part of it.
+        features: Offset and slack of the rows.
+    """
+
+    model: MultiTaskGP
+    batch: Batch
+    between: Between
+    design: Float[np.ndarray, "R 2d"]
+    basis: Float[np.ndarray, "R K"]
+    features: Features
+
+    @classmethod
+    def of(
+        cls, known: Known, model: MultiTaskGP, batch: Batch, ends: tuple[np.ndarray, np.ndarray]
+    ) -> "Seen":
+        """Rows between two states each.
+
+        Args:
+            known: The chain.
+            model: Plain.
+            batch: The rows.
+            ends: Where the interval of each row begins, and where it ends.
+        """
+        law, (left, right) = known.law, ends
+        between = law.between(left, batch.x[:, 0], right)
+        return cls.through(known, model, batch, between)
+
+    @classmethod
+    def through(cls, known: Known, model: MultiTaskGP, batch: Batch, between: Between) -> "Seen":
+        """Rows that see states in some way."""
+        basis = basis_design(model, batch)
+        mixed = Mixed.of(model, batch, factorised=False, basis=basis)
+        scaled = between.design * np.tile(known.law.scale, 2)
+        owner = np.tile(known.law.owner, 2)
+        design = np.empty((batch.flat_size, scaled.shape[1]))
+        for run, w in zip(batch.runs, mixed.weights, strict=True):
+            part = w[:, :, owner] * scaled[run.rows, None, :]
+            design[run.flat] = part.reshape(-1, scaled.shape[1])
+        features = Features((), mixed.slack(between.open), mixed.offset)
+        return cls(model, batch, between, design, basis, features)
+
+    def of_latents(self, values: Int[np.ndarray, " N"]) -> Int[np.ndarray, " R"]:
+        """Numbers of rows as numbers of their latent parameters."""
+        if self.batch.flat_size == self.batch.size:
+            return values
+        runs = [np.repeat(values[run.rows], run.latents) for run in self.batch.runs]
+        return np.concatenate(runs)
+
+    def marginals(self, pairs: Pairs, weights: Weights) -> Marginals:
+        """q(f) of each row, from q of the states around it and of β; one pair per row."""
+        batch = self.batch
+        flat = self.of_latents(np.arange(batch.size))
+        coefficients = np.einsum("ri,rik->rk", self.design, pairs.mean[flat])
+        coefficients[:, 1:] += self.basis
+        block_means = coefficients @ weights.first
+        bent = np.einsum("ri,rij->rj", self.design, pairs.covariance[flat])
+        own = inner(batch, bent, self.design)
+        of_beta = coefficients[:, 1:]
+        explained = add(own, inner(batch, of_beta @ weights.covariance, of_beta))
+        return Marginals(
+            mean=self.features.offset + block_means,
+            covariance=add(explained, self.features.slack),
+            block_means=block_means[:, None],
+            explained=explained,
+        )
