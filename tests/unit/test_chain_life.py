@@ -155,7 +155,7 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(monkeypatch):
 
     for method, call in (
         ("step", lambda: model.update({"a": (X + 12, Y)})),
-        ("filter", lambda: model.update_many(X[:9] + 5.05, Y[:9], ["a"] * 9, learn=False)),
+        ("filter_scored", lambda: model.update_many(X[:9] + 5.05, Y[:9], ["a"] * 9, learn=False)),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(ChainLearner, method, interrupted)
@@ -277,7 +277,9 @@ def test_the_engine_is_chosen_by_what_is_asked_for():
         ({"latents": sgp.Matern32(), "factorised": True}, rows, "dense"),
         ({"latents": [sgp.Matern32(), sgp.RBF()]}, rows, "dense"),
         ({"latents": sgp.Matern32()}, np.column_stack([X, X % 1]), "dense"),
-        ({}, rows, "dense"),
+        ({}, rows, "chain"),
+        ({"latents": sgp.RBF()}, rows, "dense"),
+        ({}, np.column_stack([X, X % 1]), "dense"),
     ):
         model = sgp.ContinualGP(sgp.Gaussian(), learning=None, **options)
         assert model.engine is None

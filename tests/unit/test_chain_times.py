@@ -97,6 +97,7 @@ def test_a_huge_lengthscale_is_nearly_a_level():
     assert np.all(prediction.latent_variance > 0)
 
 
+@pytest.mark.filterwarnings("ignore::streamgp.errors.EpochWarning")
 @pytest.mark.parametrize("far", [1e4, 1e9, -1e9])
 def test_inputs_far_from_zero_lose_no_digits(far):
     """Steps of a quarter are exact at either place."""
