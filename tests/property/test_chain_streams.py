@@ -34,7 +34,7 @@ WILD = {
     "count": st.integers(0, 1000).map(float) | st.integers(0, 3).map(float),
 }
 NEAR = st.integers(-10, 70).map(lambda tenths: tenths / 10)  # so that some come twice
-FAR = NEAR | st.floats(-1e4, 1e4) | st.integers(0, 9).map(lambda k: 1e-9 * k) | st.just(1e9)
+FAR = NEAR | st.floats(-1e4, 1e4) | st.integers(0, 9).map(lambda k: 1e-9 * k) | st.just(-1e9)
 TEST = np.concatenate([[-1e12, -2e4], np.linspace(-3, 9, 13), [2e4, 1e12]])
 
 
