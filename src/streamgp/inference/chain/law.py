@@ -84,7 +84,8 @@ class Law:
     @functools.cached_property
     def scale(self) -> Float[np.ndarray, " d"]:
         """The prior standard deviation of each number, about the origin of time."""
-        return np.sqrt(np.maximum(np.diagonal(self.covariance(self.origin)), 1e-300))
+        spread = np.diagonal(self.covariance(self.origin))
+        return np.sqrt(np.where(spread > 0, spread, 1.0))
 
     @functools.cached_property
     def variance(self) -> Float[np.ndarray, " Q"]:
