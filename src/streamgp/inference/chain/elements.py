@@ -21,6 +21,8 @@ Which = slice | np.ndarray
 
 T = TypeVar("T", bound=NamedTuple)
 
+_ROUNDING = 1e-14  # relative: eigenvalues below it are none
+
 
 class Moves(NamedTuple):
     """How states move over each interval: N(c; A·a, Q)."""
@@ -159,28 +161,61 @@ def onward(elements: Elements, message: Backward) -> Matrices:
 # -- the evidence ----------------------------------------------------------------------------------
 
 
-def gained(before: Forward, moves: Moves, sites: PairSites, elements: Elements) -> Gains:
+def before_pairs(before: Forward, moves: Moves) -> Forward:
+    """Both ends (a, c) of intervals, from what is known before each of them."""
+    (a, q), size = moves, moves.transition.shape[-1]
+    onward = a @ before.spread
+    spread = np.empty((len(a), 2 * size, 2 * size))
+    spread[:, :size, :size] = before.spread
+    spread[:, size:, :size], spread[:, :size, size:] = onward, _t(onward)
+    spread[:, size:, size:] = onward @ _t(a) + q
+    return Forward(np.concatenate([before.mean, a @ before.mean], axis=1), spread)
+
+
+def gained(before: Forward, moves: Moves, sites: PairSites) -> Gains:
     """What the data of consecutive intervals say of g, from what is known before each of them."""
-    size = before.mean.shape[1]
-    r_c, cc = sites.linear[:, size:], sites.precision[:, size:, size:]
-    gram = np.sum(sites.gram, axis=0) + _summed(r_c, elements.spread @ r_c)
-    evidence = -0.5 * float(np.sum(_log_det(moves.noise, cc)))
-    own = _meeting(before, Backward(elements.pull, elements.precision))
-    return Gains(_symmetric(gram), evidence) + own
+    seen = _Seen.of(Backward(sites.linear, sites.precision))
+    own = np.sum(sites.gram, axis=0) + _summed(seen.values, seen.values)
+    return Gains(_symmetric(own), 0.0) + _innovations(before_pairs(before, moves), seen)
 
 
 def met(before: Forward, after: Backward) -> Gains:
-    """What is said of g where what is known from both sides meets, in one state."""
-    return _meeting(before, after)
+    """What is said of g where what is known from both sides meets, in one state.
+
+    What does not depend on `before` is left out.
+    """
+    return _innovations(before, _Seen.of(after))
 
 
-def _meeting(before: Forward, after: Backward) -> Gains:
-    """∫ N(s; m·g, P) exp((η·g)ᵀs − ½sᵀJs) ds, over several states and summed."""
-    rest = after.pull - after.precision @ before.mean
-    (spread,) = _solved(before.spread, after.precision)
-    gram = _summed(after.pull + rest, before.mean) + _summed(rest, spread @ rest)
-    evidence = -0.5 * float(np.sum(_log_det(before.spread, after.precision)))
-    return Gains(_symmetric(gram), evidence)
+class _Seen(NamedTuple):
+    """Sites exp((η·g)ᵀx − ½xᵀJx) as observations of unit noise: exp(½|v·g|² − ½|w·x − v·g|²).
+
+    They are the eigenvectors of J. Innovations of these are computed without taking differences of
+    large numbers, as there would be in what is left once x is integrated out.
+    """
+
+    values: Columns  # v
+    design: Matrices  # w
+
+    @classmethod
+    def of(cls, said: Backward) -> "_Seen":
+        strength, vectors = _eigen(said.precision)
+        least = _ROUNDING * strength[:, -1:]
+        root = np.sqrt(np.where(strength > least, strength, np.inf))
+        turned = _t(vectors)
+        values = (turned @ said.pull) / root[:, :, None]
+        root = np.where(np.isfinite(root), root, 0.0)
+        return cls(values, root[:, :, None] * turned)
+
+
+def _innovations(before: Forward, seen: _Seen) -> Gains:
+    """−½|c·g|² in the metric of I + wPwᵀ, c = v − w·m, and its normaliser; summed."""
+    rest = seen.values - seen.design @ before.mean
+    total = seen.design @ before.spread @ _t(seen.design)
+    chol = _cholesky(_identity_plus(_symmetric(total)))
+    half = solve(chol, rest)
+    log_det = np.sum(np.log(np.diagonal(chol, axis1=1, axis2=2)))
+    return Gains(_symmetric(-_summed(half, half)), -float(log_det))
 
 
 def _summed(left: Columns, right: Columns) -> Float[np.ndarray, "k k"]:
@@ -260,16 +295,32 @@ def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.n
     """(I + CJ)⁻¹ times each side and, last, times C."""
     every = (*sides, spread)
     widths = np.cumsum([side.shape[-1] for side in every])[:-1]
-    found = np.linalg.solve(_identity_plus(spread @ precision), np.concatenate(every, axis=-1))
+    found = solve(_identity_plus(spread @ precision), np.concatenate(every, axis=-1))
     parts = np.split(found, widths, axis=-1)
     parts[-1] = _symmetric(parts[-1])
     return parts
 
 
-def _log_det(spread: Matrices, precision: Matrices) -> Float[np.ndarray, " n"]:
-    """log det(I + CJ)."""
-    with np.errstate(invalid="ignore"):  # of what is not finite, and is refused later
-        return np.linalg.slogdet(_identity_plus(spread @ precision))[1]
+def solve(matrices: Matrices, sides: Columns) -> Columns:
+    """Solutions; NaN where numbers have run off, which callers refuse as not finite."""
+    try:
+        return np.linalg.solve(matrices, sides)
+    except np.linalg.LinAlgError:
+        return np.full(sides.shape, np.nan)
+
+
+def _cholesky(matrices: Matrices) -> Matrices:
+    try:
+        return np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return np.full(matrices.shape, np.nan)
+
+
+def _eigen(matrices: Matrices) -> tuple[Float[np.ndarray, "n d"], Matrices]:
+    try:
+        return np.linalg.eigh(matrices)
+    except np.linalg.LinAlgError:
+        return np.full(matrices.shape[:2], np.nan), np.full(matrices.shape, np.nan)
 
 
 def _identity_plus(matrices: Matrices) -> Matrices:

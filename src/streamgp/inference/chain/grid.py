@@ -22,6 +22,7 @@ Times = Float[np.ndarray, " n"]
 
 _FINER = 0.5  # than the resolution of the kernels: new times, so that lengthscales may yet shrink
 _SPARE = 0.75  # of the resolution: two intervals that together are shorter become one
+_LEAST = 64 * float(np.finfo(float).eps)
 _AT_LEAST = 64  # intervals, if there are rows for as many
 _ALONE = 1.0  # the length of a first interval, where no kernel tells
 
@@ -70,8 +71,9 @@ def _spacing(state: ChainState, law: Law, rows: Times) -> float:
         ends += [state.segments[0].times[0], state.segments[-1].times[0]]
     span = max(ends) - min(ends)
     if span > 0:
-        return float(min(spacing, span / _AT_LEAST))
-    return spacing if np.isfinite(spacing) else _ALONE
+        spacing = min(spacing, span / _AT_LEAST)
+    least = _LEAST * max(map(abs, ends))  # inputs are not told apart more closely
+    return float(max(spacing, least)) if np.isfinite(spacing) else _ALONE
 
 
 def _onward(now: float, rows: list[float], spacing: float, end: float = np.inf) -> list[float]:

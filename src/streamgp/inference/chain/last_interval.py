@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch, Run
-from streamgp.inference.chain.elements import Forward, Gains, joined, taken
+from streamgp.inference.chain.elements import Forward, Gains, joined, solve, taken
 from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.seen import Seen
 from streamgp.inference.chain.segments import Segment
@@ -101,7 +101,7 @@ class LastInterval(ChainSetting):
         precision = _on_diagonal(rows)
         matrix = precision @ spread
         matrix.flat[:: len(matrix) + 1] += 1.0
-        solved = np.linalg.solve(matrix, np.concatenate([linear[:, None], precision], axis=1))
+        solved = solve(matrix, np.concatenate([linear[:, None], precision], axis=1))
         toward, bent = solved[:, 0], solved[:, 1:]
         bent = 0.5 * (bent + bent.T)
         pull = -bent @ by_g
@@ -111,7 +111,8 @@ class LastInterval(ChainSetting):
         gram[:, 0] += across
         gram[0] += across
         gram[0, 0] += linear @ spread @ toward
-        evidence = -0.5 * float(np.linalg.slogdet(matrix)[1])
+        with np.errstate(invalid="ignore"):  # of what is not finite, and is refused later
+            evidence = -0.5 * float(np.linalg.slogdet(matrix)[1])
         return _Told(pull, bent, Gains(0.5 * (gram + gram.T), evidence))
 
     def _marginals(self, by_g: np.ndarray, spread: np.ndarray, weights: Weights) -> Marginals:

@@ -15,9 +15,11 @@ from streamgp.inference.chain.elements import (
     Moves,
     PairSites,
     Tree,
+    before_pairs,
     gained,
     met,
     of_intervals,
+    solve,
     taken,
 )
 from streamgp.numerics.linalg import (
@@ -117,7 +119,7 @@ class Stretch:
             columns = self.after.pull.shape[2]
             return Gains(np.zeros((columns, columns)), 0.0)
         before = taken(self.forward, slice(-1))
-        own = gained(before, self.moves, self.sites, self.elements)
+        own = gained(before, self.moves, self.sites)
         return own + met(taken(self.forward, slice(-1, None)), self.after)
 
     def pairs(self, which: Int[np.ndarray, " m"] | slice = slice(None)) -> Pairs:
@@ -129,20 +131,15 @@ class Stretch:
 
 def paired(before: Forward, moves: Moves, sites: PairSites, after: Backward) -> Pairs:
     """Both ends of intervals, from what is known before and after each of them."""
-    (a, q), size = moves, moves.transition.shape[-1]
-    onward = a @ before.spread
-    prior = np.empty((len(a), 2 * size, 2 * size))
-    prior[:, :size, :size] = before.spread
-    prior[:, size:, :size], prior[:, :size, size:] = onward, np.swapaxes(onward, 1, 2)
-    prior[:, size:, size:] = onward @ np.swapaxes(a, 1, 2) + q
+    (mean, prior), size = before_pairs(before, moves), moves.transition.shape[-1]
     precision, linear = sites.precision.copy(), sites.linear.copy()
     precision[:, size:, size:] += after.precision
     linear[:, size:] += after.pull
-    mean = np.concatenate([before.mean, a @ before.mean], axis=1) + prior @ linear
+    mean = mean + prior @ linear
     matrix = prior @ precision
     diagonal = np.arange(2 * size)
     matrix[:, diagonal, diagonal] += 1.0
-    found = np.linalg.solve(matrix, np.concatenate([mean, prior], axis=2))
+    found = solve(matrix, np.concatenate([mean, prior], axis=2))
     columns = mean.shape[2]
     covariance = found[:, :, columns:]
     return Pairs(found[:, :, :columns], 0.5 * (covariance + np.swapaxes(covariance, 1, 2)))
