@@ -77,12 +77,12 @@ def channels() -> dict[str, sgp.Likelihood]:
 
 
 def model(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(channels(), seed=seed)
+    return sgp.ContinualGP(channels(), engine="dense", seed=seed)
 
 
 def trained(seed: int) -> sgp.ContinualGP:
     learning = sgp.VEM(rounds=15, evaluations=60)
-    return sgp.ContinualGP(channels(), learning=learning, seed=seed)
+    return sgp.ContinualGP(channels(), engine="dense", learning=learning, seed=seed)
 
 
 EXPERIMENT = Experiment(

@@ -43,7 +43,7 @@ def problem(options: Options) -> Problem:
 
 
 def model(seed: int, **settings: Any) -> sgp.ContinualGP:
-    return sgp.ContinualGP(sgp.Gaussian(), seed=seed, **settings)
+    return sgp.ContinualGP(sgp.Gaussian(), engine="dense", seed=seed, **settings)
 
 
 def kernel() -> sgp.RBF:

@@ -70,7 +70,10 @@ def independent(channels: Mapping[str, Likelihood], **settings: object) -> Entry
     """One continual model per channel."""
     return Entry(
         lambda _, seed: Independent(
-            {name: ContinualGP(c, seed=seed, **settings) for name, c in channels.items()}  # type: ignore[arg-type]
+            {
+                name: ContinualGP(c, engine="dense", seed=seed, **settings)
+                for name, c in channels.items()
+            }  # type: ignore[arg-type]
         )
     )
 

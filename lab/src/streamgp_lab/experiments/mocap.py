@@ -57,7 +57,7 @@ def names(problem: Problem) -> dict[str, sgp.Likelihood]:
 
 def model(problem: Problem, seed: int, evaluations: int = 40) -> sgp.ContinualGP:
     learning = sgp.VEM(evaluations=evaluations)
-    return sgp.ContinualGP(names(problem), latents=3, learning=learning, seed=seed)
+    return sgp.ContinualGP(names(problem), latents=3, engine="dense", learning=learning, seed=seed)
 
 
 def told_the_noise(problem: Problem, seed: int) -> Specification:
@@ -76,7 +76,10 @@ EXPERIMENT = Experiment(
         methods.OURS: methods.Entry(model),
         methods.INDEPENDENT: methods.Entry(
             lambda p, seed: methods.Independent(
-                {name: sgp.ContinualGP(c, seed=seed) for name, c in names(p).items()}
+                {
+                    name: sgp.ContinualGP(c, engine="dense", seed=seed)
+                    for name, c in names(p).items()
+                }
             )
         ),
         methods.SPARSE: methods.ONE_CHANNEL_ONLY,

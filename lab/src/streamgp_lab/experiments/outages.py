@@ -62,11 +62,13 @@ def channels() -> dict[str, sgp.Likelihood]:
 
 
 def model(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(channels(), seed=seed)
+    return sgp.ContinualGP(channels(), engine="dense", seed=seed)
 
 
 def trained(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(channels(), learning=sgp.VEM(rounds=15, evaluations=60), seed=seed)
+    return sgp.ContinualGP(
+        channels(), engine="dense", learning=sgp.VEM(rounds=15, evaluations=60), seed=seed
+    )
 
 
 def tables(outcomes: Sequence[Outcome]) -> list[Table]:

@@ -23,7 +23,7 @@ def problem(options: Options) -> Problem:
 
 
 def model(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(sgp.Gaussian(), seed=seed)
+    return sgp.ContinualGP(sgp.Gaussian(), engine="dense", seed=seed)
 
 
 _: None = None

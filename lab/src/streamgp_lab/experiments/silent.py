@@ -61,12 +61,14 @@ def channels() -> dict[str, sgp.Likelihood]:
 
 
 def model(seed: int, latents: int = 2) -> sgp.ContinualGP:
-    return sgp.ContinualGP(channels(), latents=latents, seed=seed)
+    return sgp.ContinualGP(channels(), latents=latents, engine="dense", seed=seed)
 
 
 def trained(seed: int, latents: int = 2) -> sgp.ContinualGP:
     learning = sgp.VEM(evaluations=200)
-    return sgp.ContinualGP(channels(), latents=latents, learning=learning, seed=seed)
+    return sgp.ContinualGP(
+        channels(), latents=latents, engine="dense", learning=learning, seed=seed
+    )
 
 
 def tables(outcomes: Sequence[Outcome]) -> list[Table]:

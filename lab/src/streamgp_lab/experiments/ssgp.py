@@ -36,7 +36,7 @@ def problem(options: Options) -> Problem:
 
 
 def model(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(sgp.Gaussian(), seed=seed)
+    return sgp.ContinualGP(sgp.Gaussian(), engine="dense", seed=seed)
 
 
 def few(seed: int) -> sgp.ContinualGP:
@@ -46,7 +46,9 @@ def few(seed: int) -> sgp.ContinualGP:
 
 
 def trained(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(sgp.Gaussian(), learning=sgp.VEM(evaluations=200), seed=seed)
+    return sgp.ContinualGP(
+        sgp.Gaussian(), engine="dense", learning=sgp.VEM(evaluations=200), seed=seed
+    )
 
 
 def specification(seed: int) -> Specification:

@@ -36,11 +36,13 @@ def channels() -> dict[str, sgp.Likelihood]:
 
 def model(seed: int) -> sgp.ContinualGP:
     """All weights, noises and lengthscales are learned."""
-    return sgp.ContinualGP(channels(), latents=2, seed=seed)
+    return sgp.ContinualGP(channels(), latents=2, engine="dense", seed=seed)
 
 
 def trained(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(channels(), latents=2, learning=sgp.VEM(evaluations=200), seed=seed)
+    return sgp.ContinualGP(
+        channels(), latents=2, engine="dense", learning=sgp.VEM(evaluations=200), seed=seed
+    )
 
 
 def told_the_noise(seed: int) -> Specification:

@@ -18,7 +18,7 @@ def beside(rule: methods.Rule, written: str) -> dict[str, Entry]:
         methods.HORIZON: methods.NOT_EQUALLY_SPACED,
         methods.OFFLINE: methods.offline(
             lambda seed: sgp.ContinualGP(
-                sgp.Gaussian(), learning=sgp.VEM(evaluations=200), seed=seed
+                sgp.Gaussian(), engine="dense", learning=sgp.VEM(evaluations=200), seed=seed
             )
         ),
         methods.EXACT: methods.exact(
