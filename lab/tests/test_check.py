@@ -43,6 +43,7 @@ def test_a_module_is_a_command():
     assert "streamgp-lab check soak --seconds 600" in done.stdout
 
 
+@pytest.mark.filterwarnings("ignore::streamgp.errors.EpochWarning")
 def test_a_soak_ends_with_its_result(capsys):
     main(["check", "soak", "--updates", "3", "--only", "0", "0"])
     assert "There were no failures." in capsys.readouterr().out

@@ -146,7 +146,7 @@ def test_reports_have_moving_averages():
     assert report.crps["y"] == pytest.approx(0.3 / np.sqrt(np.pi), rel=0.15)
     narrow = sgp.ContinualGP(sgp.Gaussian(sgp.fixed(0.1)), inducing=sgp.Adaptive(budget=64))
     narrow.update(x[:100], y[:100])
-    assert narrow.update_many(x[100:], y[100:]).coverage["y"][0.95] < 0.7
+    assert narrow.update_many(x[100:], y[100:]).coverage["y"][0.95] < 0.9
 
 
 def test_an_old_report_does_not_change():
