@@ -16,6 +16,7 @@ from jaxtyping import Float
 from streamgp import persistence, plot
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.epochs import epochs
+from streamgp.data.horizons import inputs_ahead
 from streamgp.data.reader import Intake, Layout, gather, gather_in_order
 from streamgp.errors import (
     BudgetWarning,
@@ -568,6 +569,48 @@ class ContinualGP:
         trackers = {name: record.tracked for name, record in progress.calibrations.items()}
         predictor = Predictor(learner, progress.state, names, progress.schema, trackers)
         return predictor.predict(x, channel)
+
+    def forecast(self, ahead: Any, every: Any, channel: str | None = None) -> Any:
+        """What channels will show after the latest input so far, at equal steps.
+
+        Args:
+            ahead: A number of steps (an integer), or how far to go: a duration such as "2D" if
+                inputs are times, a floating-point number in their units otherwise.
+            every: The length of a step: a duration such as "1h", or a number in the units of the
+                inputs (days, for times).
+            channel: The name of one channel; by default all of them.
+
+        Returns:
+            As `predict`: a `Prediction`, or `Predictions` of all channels.
+
+        Raises:
+            DataError: If the model has no data.
+            ConfigurationError: If inputs have several columns, or a length makes no sense for them.
+
+        Example:
+            >>> import numpy as np, streamgp as sgp
+            >>> model = sgp.ContinualGP(sgp.Gaussian(), seasons=[12])
+            >>> month = np.arange(60.0)
+            >>> report = model.update(month, 10 + np.sin(2 * np.pi * month / 12))
+            >>> model.forecast(12, every=1).x
+            array([60., 61., 62., 63., 64., 65., 66., 67., 68., 69., 70., 71.])
+        """
+        progress = self._version.progress
+        if progress.state is None:
+            raise DataError(
+                problem("a model with data", "one without", "Call `update` before `forecast`.")
+            )
+        axes = progress.schema.axes
+        if len(axes) != 1:
+            raise ConfigurationError(
+                problem(
+                    "one input column, which the forecast follows",
+                    f"{len(axes)}",
+                    "Pass all inputs of the future to `predict`.",
+                )
+            )
+        numbers = inputs_ahead(axes[0], progress.latest, ahead, every)
+        return self.predict(axes[0].values(numbers[:, 0]), channel)
 
     def plot(self, channel: str | None = None, **options: Any) -> Any:
         """Draw channels over one or two inputs. It needs matplotlib.

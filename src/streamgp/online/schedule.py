@@ -17,7 +17,7 @@ from streamgp.online.progress import Progress
 _CALM = 2.0  # surprise up to which hyperparameters are learned from a world that fades
 _WORTH_REMEMBERING = 0.1  # rows that are remembered, as a part of those between two M steps
 _GROWTH = 1.5  # of a large batch between two M steps
-_APART = 5  # the part of all observations that comes between two M steps is one over this
+_APART = 10  # the part of all observations that comes between two M steps is one over this
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The methods that several experiments use, as entries of their tables."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -68,14 +69,12 @@ def paper(
 
 def independent(channels: Mapping[str, Likelihood], **settings: object) -> Entry:
     """One continual model per channel."""
-    return Entry(
-        lambda _, seed: Independent(
-            {
-                name: ContinualGP(c, engine="dense", seed=seed, **settings)
-                for name, c in channels.items()
-            }  # type: ignore[arg-type]
-        )
-    )
+
+    def start(_: object, seed: int) -> Independent:
+        own: dict[str, Any] = {"engine": "dense", "seed": seed, **settings}
+        return Independent({name: ContinualGP(c, **own) for name, c in channels.items()})
+
+    return Entry(start)
 
 
 def steady(fitted: Exact | ContinualGP) -> InfiniteHorizon:
