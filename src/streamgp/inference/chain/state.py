@@ -126,7 +126,7 @@ class ChainState:
         """What data say of the states."""
         return Known.of(self.mixing, self.segments)
 
-    @property
+    @functools.cached_property
     def sizes(self) -> tuple[int, ...]:
         """The number of inducing times, of each latent function."""
         count = sum(segment.count for segment in self.segments)
