@@ -13,6 +13,7 @@ from streamgp.plot.bands import Height
 from streamgp.prediction.prediction import Prediction
 
 _NOTE = 8.0  # the size of a note's letters, in typographic points
+_MOST_TICKS = 400  # in a row
 _TICK = 6.0  # the height of a row of inducing points, in typographic points
 
 
@@ -112,6 +113,9 @@ def _ground(ax: Any, x: np.ndarray, color: Any, what: str) -> None:
 def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
     """Draw inducing points along the bottom, with one row of ticks per latent function.
 
+    There is a single row if all latent functions have the same points. Of very many points only
+    some are drawn.
+
     Args:
         ax: Matplotlib axes.
         points: The inducing points of each latent function.
@@ -119,7 +123,9 @@ def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
     """
     from matplotlib.transforms import ScaledTranslation
 
-    for q, of_latent in enumerate(points):
+    if all(of_latent is points[0] or np.array_equal(of_latent, points[0]) for of_latent in points):
+        points = points[:1]  # the times of a chain are those of all latent functions
+    for q, of_latent in enumerate(map(_some, points)):
         up = ScaledTranslation(0, (_TICK * (q + 0.75)) / 72, ax.figure.dpi_scale_trans)
         ax.plot(
             of_latent[:, 0], np.zeros(len(of_latent)), "|", color=style.INK, markersize=_TICK - 1,
@@ -130,6 +136,14 @@ def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
         low, high = ax.get_ylim()
         share = _TICK * len(points) / (72 * ax.bbox.height / ax.figure.dpi)
         ax.set_ylim(low - (high - low) * min(share, 0.5), high, auto=None)
+
+
+def _some(points: np.ndarray) -> np.ndarray:
+    """Points along a line, or some of them at equal distances in their order if there are many."""
+    if len(points) <= _MOST_TICKS:
+        return points
+    ordered = points[np.argsort(points[:, 0], kind="stable")]
+    return ordered[np.linspace(0, len(points) - 1, _MOST_TICKS).astype(int)]
 
 
 def note(ax: Any, text: str) -> None:
