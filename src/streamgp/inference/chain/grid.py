@@ -10,7 +10,7 @@ from bisect import bisect_right
 import numpy as np
 from jaxtyping import Bool, Float
 
-from streamgp.inference.chain.elements import Forward, Moves, joined, taken
+from streamgp.inference.chain.elements import Forward, joined, taken
 from streamgp.inference.chain.known import Known, Window
 from streamgp.inference.chain.law import Law
 from streamgp.inference.chain.segments import SIZE, Segment, cut, thinned
@@ -156,22 +156,20 @@ def _known_forward(known: Known, window: Window, segment: Segment, changed: int)
     kept = taken(window.forward, slice(changed + 1))
     if segment.times[0] < window.segment.times[0]:  # there is nothing before it
         kept = law.start(float(segment.times[0]), mixing.columns)
-    moves = law.moves(segment.times[changed:])
     last = taken(kept, slice(-1, None))
-    if changed == window.segment.count and len(moves.noise) <= 4:
-        return joined(kept, *_moved(last, moves))
+    if changed == window.segment.count:  # there are no data from there on
+        return joined(kept, _moved(law, last, segment.times[changed:]))
+    moves = law.moves(segment.times[changed:])
     sites = mixing.sites(segment[changed:].sums)
     stretch = Stretch(moves, sites, last, window.after)
     return joined(kept, taken(stretch.forward, slice(1, None)))
 
 
-def _moved(message: Forward, moves: Moves) -> list[Forward]:
-    """What is known after each of some intervals without data."""
-    found = []
-    for a, q in zip(*moves, strict=True):
-        message = Forward(a @ message.mean, a @ message.spread @ a.T + q)
-        found.append(message)
-    return found
+def _moved(law: Law, message: Forward, times: Times) -> Forward:
+    """What is known at each of some times without data, from what is known at the first."""
+    a, q = law.moves(times) if len(times) == 2 else law.moves_over(times[1:] - times[0])
+    spread = a @ message.spread @ np.swapaxes(a, 1, 2) + q
+    return Forward(a @ message.mean, 0.5 * (spread + np.swapaxes(spread, 1, 2)))
 
 
 # -- fewer times -----------------------------------------------------------------------------------
