@@ -15,13 +15,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.numerics.batched import identity_plus, solve, turned
+from streamgp.numerics.linalg import symmetric
+
 Matrices = Float[np.ndarray, "n d d"]
 Columns = Float[np.ndarray, "n d k"]
 Which = slice | np.ndarray
 
 T = TypeVar("T", bound=NamedTuple)
-
-_ROUNDING = 1e-14  # relative: eigenvalues below it are none
 
 
 class Moves(NamedTuple):
@@ -111,10 +112,10 @@ def of_intervals(moves: Moves, sites: PairSites) -> Elements:
     ca, cc = sites.precision[:, size:, :size], sites.precision[:, size:, size:]
     after, shift, spread = _solved(noise, cc, transition - noise @ ca, noise @ r_c)
     moved = ca + cc @ transition  # what data at c ask of a, before noise is allowed for
-    turned, back = _t(moved) @ spread, _t(transition)
-    precision = aa + ac @ transition + back @ moved - turned @ moved
-    pull = r_a + back @ r_c - turned @ r_c
-    return Elements(after, shift, spread, pull, _symmetric(precision))
+    bent, back = turned(moved) @ spread, turned(transition)
+    precision = aa + ac @ transition + back @ moved - bent @ moved
+    pull = r_a + back @ r_c - bent @ r_c
+    return Elements(after, shift, spread, pull, symmetric(precision))
 
 
 def combined(left: Elements, right: Elements) -> Elements:
@@ -122,13 +123,13 @@ def combined(left: Elements, right: Elements) -> Elements:
     through, middle, spread = _solved(
         left.spread, right.precision, left.transition, left.shift + left.spread @ right.pull
     )
-    onward, back = right.transition, _t(through)
+    onward, back = right.transition, turned(through)
     return Elements(
         onward @ through,
         onward @ middle + right.shift,
-        _symmetric(onward @ spread @ _t(onward)) + right.spread,
+        symmetric(onward @ spread @ turned(onward)) + right.spread,
         back @ (right.pull - right.precision @ left.shift) + left.pull,
-        _symmetric(_t(left.transition) @ right.precision @ through) + left.precision,
+        symmetric(turned(left.transition) @ right.precision @ through) + left.precision,
     )
 
 
@@ -140,88 +141,22 @@ def carried(message: Forward, elements: Elements) -> Forward:
     onward = elements.transition
     return Forward(
         onward @ mean + elements.shift,
-        _symmetric(onward @ spread @ _t(onward)) + elements.spread,
+        symmetric(onward @ spread @ turned(onward)) + elements.spread,
     )
 
 
 def returned(elements: Elements, message: Backward) -> Backward:
     """What later data say at the near end of each element, from what they say at its far end."""
     (through, _) = _solved(elements.spread, message.precision, elements.transition)
-    said = _symmetric(_t(elements.transition) @ message.precision @ through)
+    said = symmetric(turned(elements.transition) @ message.precision @ through)
     rest = message.pull - message.precision @ elements.shift
-    return Backward(_t(through) @ rest + elements.pull, said + elements.precision)
+    return Backward(turned(through) @ rest + elements.pull, said + elements.precision)
 
 
 def onward(elements: Elements, message: Backward) -> Matrices:
     """T of each element: given all data, its far state is T·(near state) + what is independent."""
     through, _ = _solved(elements.spread, message.precision, elements.transition)
     return through
-
-
-# -- the evidence ----------------------------------------------------------------------------------
-
-
-def before_pairs(before: Forward, moves: Moves) -> Forward:
-    """Both ends (a, c) of intervals, from what is known before each of them."""
-    (a, q), size = moves, moves.transition.shape[-1]
-    onward = a @ before.spread
-    spread = np.empty((len(a), 2 * size, 2 * size))
-    spread[:, :size, :size] = before.spread
-    spread[:, size:, :size], spread[:, :size, size:] = onward, _t(onward)
-    spread[:, size:, size:] = onward @ _t(a) + q
-    return Forward(np.concatenate([before.mean, a @ before.mean], axis=1), spread)
-
-
-def gained(before: Forward, moves: Moves, sites: PairSites) -> Gains:
-    """What the data of consecutive intervals say of g, from what is known before each of them."""
-    seen = _Seen.of(Backward(sites.linear, sites.precision))
-    own = np.sum(sites.gram, axis=0) + _summed(seen.values, seen.values)
-    return Gains(_symmetric(own), 0.0) + _innovations(before_pairs(before, moves), seen)
-
-
-def met(before: Forward, after: Backward) -> Gains:
-    """What is said of g where what is known from both sides meets, in one state.
-
-    What does not depend on `before` is left out.
-    """
-    return _innovations(before, _Seen.of(after))
-
-
-class _Seen(NamedTuple):
-    """Sites exp((η·g)ᵀx − ½xᵀJx) as observations of unit noise: exp(½|v·g|² − ½|w·x − v·g|²).
-
-    They are the eigenvectors of J. Innovations of these are computed without taking differences of
-    large numbers, as there would be in what is left once x is integrated out.
-    """
-
-    values: Columns  # v
-    design: Matrices  # w
-
-    @classmethod
-    def of(cls, said: Backward) -> "_Seen":
-        strength, vectors = _eigen(said.precision)
-        least = _ROUNDING * strength[:, -1:]
-        root = np.sqrt(np.where(strength > least, strength, np.inf))
-        turned = _t(vectors)
-        values = (turned @ said.pull) / root[:, :, None]
-        root = np.where(np.isfinite(root), root, 0.0)
-        return cls(values, root[:, :, None] * turned)
-
-
-def _innovations(before: Forward, seen: _Seen) -> Gains:
-    """−½|c·g|² in the metric of I + wPwᵀ, c = v − w·m, and its normaliser; summed."""
-    rest = seen.values - seen.design @ before.mean
-    total = seen.design @ before.spread @ _t(seen.design)
-    chol = _cholesky(_identity_plus(_symmetric(total)))
-    half = solve(chol, rest)
-    log_det = np.sum(np.log(np.diagonal(chol, axis1=1, axis2=2)))
-    return Gains(_symmetric(-_summed(half, half)), -float(log_det))
-
-
-def _summed(left: Columns, right: Columns) -> Float[np.ndarray, "k k"]:
-    """Σ_n leftᵀ·right."""
-    columns = left.shape[-1]
-    return left.reshape(-1, columns).T @ right.reshape(-1, columns)
 
 
 # -- many at once ----------------------------------------------------------------------------------
@@ -288,50 +223,11 @@ def _interleaved(evens: T, odds: T) -> T:
     return type(evens)(*parts)  # type: ignore[call-overload]
 
 
-# -- small linear algebra --------------------------------------------------------------------------
-
-
 def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.ndarray]:
     """(I + CJ)⁻¹ times each side and, last, times C."""
     every = (*sides, spread)
     widths = np.cumsum([side.shape[-1] for side in every])[:-1]
-    found = solve(_identity_plus(spread @ precision), np.concatenate(every, axis=-1))
+    found = solve(identity_plus(spread @ precision), np.concatenate(every, axis=-1))
     parts = np.split(found, widths, axis=-1)
-    parts[-1] = _symmetric(parts[-1])
+    parts[-1] = symmetric(parts[-1])
     return parts
-
-
-def solve(matrices: Matrices, sides: Columns) -> Columns:
-    """Solutions; NaN where numbers have run off, which callers refuse as not finite."""
-    try:
-        return np.linalg.solve(matrices, sides)
-    except np.linalg.LinAlgError:
-        return np.full(sides.shape, np.nan)
-
-
-def _cholesky(matrices: Matrices) -> Matrices:
-    try:
-        return np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        return np.full(matrices.shape, np.nan)
-
-
-def _eigen(matrices: Matrices) -> tuple[Float[np.ndarray, "n d"], Matrices]:
-    try:
-        return np.linalg.eigh(matrices)
-    except np.linalg.LinAlgError:
-        return np.full(matrices.shape[:2], np.nan), np.full(matrices.shape, np.nan)
-
-
-def _identity_plus(matrices: Matrices) -> Matrices:
-    diagonal = np.arange(matrices.shape[-1])
-    matrices[:, diagonal, diagonal] += 1.0
-    return matrices
-
-
-def _t(matrices: np.ndarray) -> np.ndarray:
-    return np.swapaxes(matrices, -1, -2)
-
-
-def _symmetric(matrices: np.ndarray) -> np.ndarray:
-    return 0.5 * (matrices + _t(matrices))

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch, Run
-from streamgp.inference.chain.elements import Forward, Gains, joined, solve, taken
+from streamgp.inference.chain.elements import Forward, Gains, joined, taken
 from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.seen import Seen
 from streamgp.inference.chain.segments import Segment
@@ -18,6 +18,7 @@ from streamgp.inference.e_step import Fit
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.sites import RowSites
 from streamgp.model.multitask import MultiTaskGP
+from streamgp.numerics.batched import solve
 
 
 def meeting(known: Known, model: MultiTaskGP, batch: Batch) -> ChainSetting:

@@ -15,13 +15,11 @@ from streamgp.inference.chain.elements import (
     Moves,
     PairSites,
     Tree,
-    before_pairs,
-    gained,
-    met,
     of_intervals,
-    solve,
     taken,
 )
+from streamgp.inference.chain.innovations import before_pairs, gained, met
+from streamgp.numerics.batched import solve
 from streamgp.numerics.linalg import (
     cholesky_of_identity_plus,
     inverse_of,
