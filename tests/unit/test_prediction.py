@@ -226,3 +226,8 @@ def test_draws_are_independent_unless_asked_for_jointly():
         apart, together = draw(400), draw(400, joint=True)
         assert np.corrcoef(together.T)[0, 1] > 0.8
         assert abs(np.corrcoef(apart.T)[0, 1]) < 0.3
+
+
+def test_rates_beyond_all_numbers_are_infinite_and_nothing_else():
+    mean, variance = sgp.Poisson().predictive_moments(np.full((1, 1), 1e4), np.zeros((1, 1, 1)))
+    assert mean[0] == variance[0] == np.inf

@@ -118,8 +118,9 @@ class Poisson(Likelihood):
     ) -> tuple[np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
         rate = _exponential(mean[:, 0] + 0.5 * variance)
-        with np.errstate(over="ignore"):
-            return rate, rate + rate**2 * np.expm1(variance)
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = np.where(variance > 0, rate**2 * np.expm1(variance), 0.0)
+        return rate, rate + spread
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
