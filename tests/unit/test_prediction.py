@@ -228,6 +228,10 @@ def test_draws_are_independent_unless_asked_for_jointly():
         assert abs(np.corrcoef(apart.T)[0, 1]) < 0.3
 
 
-def test_rates_beyond_all_numbers_are_infinite_and_nothing_else():
-    mean, variance = sgp.Poisson().predictive_moments(np.full((1, 1), 1e4), np.zeros((1, 1, 1)))
-    assert mean[0] == variance[0] == np.inf
+def test_a_rate_of_nearly_zero_with_a_huge_spread_has_a_variance():
+    mean, variance = sgp.Poisson().predictive_moments(
+        np.full((1, 1), -1e5), np.full((1, 1, 1), 1e4)
+    )
+    assert mean[0] == variance[0] == 0.0
+    mean, variance = sgp.Poisson().predictive_moments(np.ones((1, 1)), np.full((1, 1, 1), 0.3))
+    assert variance[0] == pytest.approx(mean[0] + mean[0] ** 2 * np.expm1(0.3))

@@ -117,10 +117,11 @@ class Poisson(Likelihood):
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
     ) -> tuple[np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
-        rate = _exponential(mean[:, 0] + 0.5 * variance)
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = np.where(variance > 0, rate**2 * np.expm1(variance), 0.0)
-        return rate, rate + spread
+        log_rate = np.minimum(mean[:, 0] + 0.5 * variance, _LARGEST_LOG_RATE)
+        rate = np.exp(log_rate)
+        # rate²·(e^v − 1), in an order in which nothing is zero times infinity
+        with np.errstate(over="ignore"):
+            return rate, rate + np.exp(2 * log_rate + variance) * -np.expm1(-variance)
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
