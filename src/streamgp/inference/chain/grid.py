@@ -202,7 +202,7 @@ def _thinned(segment: Segment, law: Law, limit: float, totals: Totals) -> tuple[
         return segment, totals
     bridge = law.bridge(gaps[first], gaps[first + 1])
     thin, of_b = thinned(segment, first, bridge)
-    owns = (law.owner == np.arange(law.latents)[:, None]) * 1.0
+    owns = law.owns[:, : law.size]
     left = np.einsum("mcij,mji,qi,qj->cq", of_b, bridge.spread, owns, owns, optimize=True)
     return thin, totals.with_slack(left)
 

@@ -33,10 +33,7 @@ def joint(
     for channel in channels:
         batch = unobserved(model, x, channel)
         seen = Seen.through(known, model, batch, found.between)
-        latents = model.channels[channel].likelihood.latents
-        design = nodes.spread_out(seen.design, np.repeat(found.of_row, latents))
-        own = design @ nodes.mean
-        own[:, 1:] += seen.basis
+        design, own = nodes.seen(seen, found)
         designs.append(design)
         coefficients.append(own)
         offsets.append(seen.features.offset)
@@ -58,9 +55,7 @@ def explained(
         found: Where the rows are.
     """
     nodes, weights = Nodes.of(known, found), known.weights
-    design = nodes.spread_out(seen.design, seen.of_latents(found.of_row))
-    by_g = design @ nodes.mean
-    by_g[:, 1:] += seen.basis
+    design, by_g = nodes.seen(seen, found)
     covariance = design @ nodes.covariance @ design.T
     covariance += by_g[:, 1:] @ weights.covariance @ by_g[:, 1:].T
     return by_g @ weights.first, covariance
@@ -90,6 +85,13 @@ class Nodes:
         mean[first], mean[first + 1] = pairs.mean[:, :size], pairs.mean[:, size:]
         covariance = _covariance(known, found, pairs, first, count)
         return cls(mean.reshape(count * size, -1), covariance, first)
+
+    def seen(self, seen: Seen, found: Places) -> tuple[np.ndarray, Float[np.ndarray, "R k"]]:
+        """The design of rows on all states, and the mean of their f, less the offset, by g."""
+        design = self.spread_out(seen.design, seen.of_latents(found.of_row))
+        by_g = design @ self.mean
+        by_g[:, 1:] += seen.basis
+        return design, by_g
 
     def spread_out(
         self, design: Float[np.ndarray, "R 2d"], interval: Int[np.ndarray, " R"]

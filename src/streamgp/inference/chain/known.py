@@ -179,10 +179,6 @@ class Known:
         self.afters[index] = _After(new, source)
         return new
 
-    def first(self) -> Backward:
-        """What all data say of the first state."""
-        return returned(self.links[0].whole(self.mixing), self.after(0))
-
     @functools.cached_property
     def stiffness(self) -> Float[np.ndarray, "C Q Q"]:
         """Σ P E[u uᵀ] over all rows, of each pair of latent parameters, open variance apart.

@@ -82,6 +82,11 @@ class Law:
         return np.repeat(self.latent, self.sizes)
 
     @functools.cached_property
+    def owns(self) -> Float[np.ndarray, "Q 2d"]:
+        """One where a latent function owns a number of two states (a, c), else zero."""
+        return (np.tile(self.owner, 2) == np.arange(self.latents)[:, None]) * 1.0
+
+    @functools.cached_property
     def scale(self) -> Float[np.ndarray, " d"]:
         """The prior standard deviation of each number, about the origin of time."""
         spread = np.diagonal(self.covariance(self.origin))

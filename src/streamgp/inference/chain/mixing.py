@@ -102,15 +102,14 @@ class Mixing:
         spreads, outputs, latents = reading.spreads, reading.outputs, law.latents
         (count, basis), pairs = spreads.shape, len(outputs.left)
         _, _, place = triangle(size + basis)
-        owner, scale = np.tile(law.owner, 2), np.tile(law.scale, 2)
-        owns = (owner == np.arange(latents)[:, None]) * 1.0  # Q 2d
+        owns, scale = law.owns, np.tile(law.scale, 2)
         rows, entries, whole = triangle(size)
         states = sums.precision[:, :, place[rows, entries]]
         own = np.einsum("nct,nt->ct", states, moments.xx[:, rows, entries])[:, whole]
         own = own * np.outer(scale, scale)
         states = -0.5 * np.einsum("qi,cij,rj->cqr", owns, own, owns)
         seen = np.einsum("noi,ni->oi", sums.linear[:, :, :size], moments.x) * scale
-        across = means = None
+        across, means = (np.zeros((pairs, latents)),) * 2, np.zeros(pairs)
         mean_linear = np.zeros((count, basis))
         if basis:
             beta = moments.beta.reshape(count, basis)
@@ -122,8 +121,6 @@ class Mixing:
             numbers = np.arange(pairs)
             across = crossed[numbers, outputs.right], crossed[numbers, outputs.left]
             means = self._of_means(sums, place[size:, size:], moments)
-        else:
-            across, means = (np.zeros((pairs, latents)),) * 2, np.zeros(pairs)
         return Inner(states, across, means, seen @ owns.T, mean_linear)
 
     def _of_means(

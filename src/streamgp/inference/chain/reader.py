@@ -90,6 +90,5 @@ class Reader:
 
     def _means(self, between: Between, pairs: Pairs) -> Float[np.ndarray, "N Q"]:
         law = self._known.law
-        owns = (np.tile(law.owner, 2) == np.arange(law.latents)[:, None]) * 1.0
         states = (pairs.mean @ self._known.weights.first) * np.tile(law.scale, 2)
-        return np.einsum("ni,ni,qi->nq", between.design, states, owns)
+        return np.einsum("ni,ni,qi->nq", between.design, states, law.owns)
