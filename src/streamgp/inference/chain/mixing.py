@@ -16,7 +16,7 @@ from streamgp.inference.chain.segments import Sums, triangle
 from streamgp.inference.chain.stretch import Pairs, Weights
 from streamgp.inference.reading import Inner, Reading
 
-_PRICE = 1e-3  # nats that a row in the middle of an interval may cost
+_PRICE = 1e-2  # nats that a row in the middle of an interval may cost
 _HALVINGS = 20
 
 
