@@ -24,8 +24,8 @@ Times = Float[np.ndarray, " n"]
 _FINER = 0.5  # than the resolution of the kernels: new times, so that lengthscales may yet shrink
 _SPARE = 0.75  # of the resolution: two intervals that together are shorter become one
 _LEAST = 64 * float(np.finfo(float).eps)
-# Intervals, if there are rows for as many: from `_AT_LEAST` for large states, whose passes take time,
-# to `_AT_BEST`. `_PLENTY` is their number times the square of a state's size.
+# Intervals, if there are rows for as many: `_AT_BEST`, but fewer of large states, whose passes take
+# time. `_PLENTY` is their number times the square of a state's size.
 _AT_LEAST, _AT_BEST, _PLENTY = 64, 1024, 25_600
 _ALONE = 1.0  # the length of a first interval, where no kernel tells
 
