@@ -18,20 +18,64 @@ def solve(matrices: np.ndarray, sides: np.ndarray) -> np.ndarray:
         return np.full(sides.shape, np.nan)
 
 
+def inverse(matrices: Matrices) -> Matrices:
+    """A⁻¹ of each matrix. Products with it are far cheaper than solving with several sides."""
+    size = matrices.shape[-1]
+    if size == 1:
+        return 1.0 / matrices
+    if size == 2:
+        a, b, c, d = matrices[:, 0, 0], matrices[:, 0, 1], matrices[:, 1, 0], matrices[:, 1, 1]
+        found = np.empty(matrices.shape)
+        found[:, 0, 0], found[:, 0, 1], found[:, 1, 0], found[:, 1, 1] = d, -b, -c, a
+        return found / (a * d - b * c)[:, None, None]
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        return np.full(matrices.shape, np.nan)
+
+
+def rows_of(
+    matrices: Matrices, sides: Columns, rounding: float
+) -> tuple[Float[np.ndarray, "n r d"], Float[np.ndarray, "n r k"]]:
+    """Rows w and numbers v with wᵀw = A and wᵀv = side, for A ⪰ 0 and sides in its range.
+
+    It is a Cholesky decomposition that always goes on with the largest entry of the diagonal that
+    is left, and ends where that is rounding. There are as many rows as the largest rank asks for.
+
+    Args:
+        matrices: A.
+        sides: What v is for.
+        rounding: Entries of what is left that are smaller are none, relative to the largest of A.
+    """
+    count, size, width = sides.shape
+    every, both = np.arange(count), np.concatenate([matrices, sides], axis=2)
+    left = np.diagonal(matrices, axis1=1, axis2=2).copy()
+    least = rounding * left.max(axis=1, initial=0.0)
+    found = np.zeros((count, size, size + width))
+    for rank in range(size):
+        pivot = left.argmax(axis=1)
+        top = left[every, pivot]
+        is_there = top > least
+        if not is_there.any():
+            found = found[:, :rank]
+            break
+        row = both[every, pivot]
+        if rank:
+            before = found[:, :rank]
+            row = row - (before[every, :, pivot][:, None, :] @ before)[:, 0]
+        row /= np.sqrt(np.where(is_there, top, np.inf))[:, None]
+        found[:, rank] = row
+        left -= row[:, :size] ** 2
+        left[every, pivot] = 0.0
+    return found[:, :, :size], found[:, :, size:]
+
+
 def cholesky(matrices: Matrices) -> Matrices:
     """Lower Cholesky factors."""
     try:
         return np.linalg.cholesky(matrices)
     except np.linalg.LinAlgError:
         return np.full(matrices.shape, np.nan)
-
-
-def eigen(matrices: Matrices) -> tuple[Float[np.ndarray, "n d"], Matrices]:
-    """Eigenvalues, ascending, and eigenvectors of symmetric matrices."""
-    try:
-        return np.linalg.eigh(matrices)
-    except np.linalg.LinAlgError:
-        return np.full(matrices.shape[:2], np.nan), np.full(matrices.shape, np.nan)
 
 
 def identity_plus(matrices: Matrices) -> Matrices:

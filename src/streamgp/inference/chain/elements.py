@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.numerics.batched import identity_plus, solve, turned
+from streamgp.numerics.batched import identity_plus, inverse, turned
 from streamgp.numerics.linalg import symmetric
 
 Matrices = Float[np.ndarray, "n d d"]
@@ -225,9 +225,5 @@ def _interleaved(evens: T, odds: T) -> T:
 
 def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.ndarray]:
     """(I + CJ)⁻¹ times each side and, last, times C."""
-    every = (*sides, spread)
-    widths = np.cumsum([side.shape[-1] for side in every])[:-1]
-    found = solve(identity_plus(spread @ precision), np.concatenate(every, axis=-1))
-    parts = np.split(found, widths, axis=-1)
-    parts[-1] = symmetric(parts[-1])
-    return parts
+    inner = inverse(identity_plus(spread @ precision))
+    return [*(inner @ side for side in sides), symmetric(inner @ spread)]
