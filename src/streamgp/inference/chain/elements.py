@@ -153,6 +153,25 @@ def returned(elements: Elements, message: Backward) -> Backward:
     return Backward(turned(through) @ rest + elements.pull, said + elements.precision)
 
 
+def known_of(before: Forward, after: Backward) -> Forward:
+    """States from what all data say of them, earlier and later ones."""
+    mean, spread = _solved(
+        before.spread, after.precision, before.mean + before.spread @ after.pull
+    )
+    return Forward(mean, spread)
+
+
+def conditioned(elements: Elements, message: Backward) -> tuple[Matrices, Columns, Matrices]:
+    """T, b and C of each element given all data: its far state is N(T·(near state) + b·g, C)."""
+    through, shift, spread = _solved(
+        elements.spread,
+        message.precision,
+        elements.transition,
+        elements.shift + elements.spread @ message.pull,
+    )
+    return through, shift, spread
+
+
 def onward(elements: Elements, message: Backward) -> Matrices:
     """T of each element: given all data, its far state is T·(near state) + what is independent."""
     through, _ = _solved(elements.spread, message.precision, elements.transition)

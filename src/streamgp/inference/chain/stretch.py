@@ -15,15 +15,18 @@ from streamgp.inference.chain.elements import (
     Moves,
     PairSites,
     Tree,
+    conditioned,
+    known_of,
     of_intervals,
     taken,
 )
 from streamgp.inference.chain.innovations import before_pairs, gained, met
-from streamgp.numerics.batched import solve
+from streamgp.numerics.batched import solve, turned
 from streamgp.numerics.linalg import (
     cholesky_of_identity_plus,
     inverse_of,
     solve_lower,
+    symmetric,
 )
 
 
@@ -123,8 +126,25 @@ class Stretch:
     def pairs(self, which: Int[np.ndarray, " m"] | slice = slice(None)) -> Pairs:
         """The states at both ends of some intervals, given all data."""
         before = taken(taken(self.forward, slice(-1)), which)
+        here = taken(taken(self.backward, slice(-1)), which)
         after = taken(taken(self.backward, slice(1, None)), which)
-        return paired(before, taken(self.moves, which), taken(self.sites, which), after)
+        return _smoothed(before, here, taken(self.elements, which), after)
+
+
+def _smoothed(before: Forward, here: Backward, elements: Elements, after: Backward) -> Pairs:
+    """Both ends of intervals, from what earlier and later data say of each end.
+
+    Given all data, the far state is T·(near state) plus what is independent of it.
+    """
+    near = known_of(before, here)
+    step, shift, spread = conditioned(elements, after)
+    size, mean = step.shape[-1], np.concatenate([near.mean, step @ near.mean + shift], axis=1)
+    covariance = np.empty((len(mean), 2 * size, 2 * size))
+    across = step @ near.spread
+    covariance[:, :size, :size] = near.spread
+    covariance[:, size:, :size], covariance[:, :size, size:] = across, turned(across)
+    covariance[:, size:, size:] = symmetric(across @ turned(step)) + spread
+    return Pairs(mean, covariance)
 
 
 def paired(before: Forward, moves: Moves, sites: PairSites, after: Backward) -> Pairs:
