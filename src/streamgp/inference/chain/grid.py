@@ -140,7 +140,7 @@ def with_times(state: ChainState, times: Times) -> ChainState:
 
 def following(state: ChainState, known: Known, **changes: object) -> ChainState:
     """The state with other segments under the same hyperparameters, whose links are known."""
-    after = state.replace(segments=tuple(link.segment for link in known.links), **changes)
+    after = state.replace(segments=known.segments, **changes)
     vars(after).update(plain=state.plain, mixing=state.mixing, known=known)
     return after
 

@@ -80,6 +80,16 @@ class Known:
             gains, before = gains + stretch.gains, links[-1].last
         return cls(mixing, tuple(links), gains, Afters.none(len(links)))
 
+    @functools.cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments of its links."""
+        return tuple(link.segment for link in self.links)
+
+    @functools.cached_property
+    def count(self) -> int:
+        """How many intervals there are."""
+        return sum(segment.count for segment in self.segments)
+
     @property
     def law(self) -> Law:
         """How states move."""
@@ -177,8 +187,8 @@ class Known:
             change: How the gains of the window changed; None if its data did not.
         """
         links: list[Link] = []
-        begin = 0
-        for part in cut(segment):
+        begin, parts = 0, cut(segment)
+        for part in parts:
             links.append(Link(part, taken(forward, slice(begin, begin + part.count + 1))))
             begin += part.count
         before, after = self.links[: window.first], self.links[window.stop :]
@@ -186,7 +196,15 @@ class Known:
         every = (*before, *links, *after)
         afters = self.afters.replaced(window.first, window.stop, len(links))
         gains = self.gains if change is None else self.gains + change
-        return Known(self.mixing, every, gains, afters)
+        found = Known(self.mixing, every, gains, afters)
+        segments = (*self.segments[: window.first], *parts, *self.segments[window.stop :])
+        # These are passed on, so that an update takes no longer in a long chain.
+        vars(found).update(
+            segments=segments, count=self.count + segment.count - window.segment.count
+        )
+        if change is None:
+            vars(found).update(weights=self.weights)
+        return found
 
     def _onward(self, message: Forward, links: tuple[Link, ...]) -> tuple[Link, ...]:
         """The links after a change, with what is known before them brought up to date."""

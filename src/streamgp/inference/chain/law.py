@@ -84,7 +84,17 @@ class Law:
     @functools.cached_property
     def owns(self) -> Float[np.ndarray, "Q 2d"]:
         """One where a latent function owns a number of two states (a, c), else zero."""
-        return (np.tile(self.owner, 2) == np.arange(self.latents)[:, None]) * 1.0
+        return (self.owner_of_two == np.arange(self.latents)[:, None]) * 1.0
+
+    @functools.cached_property
+    def owner_of_two(self) -> Int[np.ndarray, " 2d"]:
+        """The same for two states (a, c)."""
+        return np.tile(self.owner, 2)
+
+    @functools.cached_property
+    def scale_of_two(self) -> Float[np.ndarray, " 2d"]:
+        """The scale of two states (a, c)."""
+        return np.tile(self.scale, 2)
 
     @functools.cached_property
     def scale(self) -> Float[np.ndarray, " d"]:
@@ -100,7 +110,7 @@ class Law:
             found[q] += part.readout @ part.covariance(0.0) @ part.readout
         return found
 
-    @property
+    @functools.cached_property
     def resolution(self) -> float:
         """The longest interval whose ends tell nearly all of it."""
         return min(part.resolution for part in self.parts)

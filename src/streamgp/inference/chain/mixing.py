@@ -112,7 +112,7 @@ class Mixing:
         spreads, outputs, latents = reading.spreads, reading.outputs, law.latents
         (count, basis), pairs = spreads.shape, len(outputs.left)
         _, _, place = triangle(size + basis)
-        owns, scale = law.owns, np.tile(law.scale, 2)
+        owns, scale = law.owns, law.scale_of_two
         rows, entries, _ = triangle(size)
         second = np.zeros((len(moments.xx), sums.precision.shape[2]))
         second[:, place[rows, entries]] = moments.xx[:, rows, entries]

@@ -56,8 +56,7 @@ class Seen:
         """Rows that see states in some way."""
         basis = basis_design(model, batch)
         mixed = Mixed.of(model, batch, factorised=False, basis=basis)
-        scaled = between.design * np.tile(known.law.scale, 2)
-        owner = np.tile(known.law.owner, 2)
+        scaled, owner = between.design * known.law.scale_of_two, known.law.owner_of_two
         design = np.empty((batch.flat_size, scaled.shape[1]))
         for run, w in zip(batch.runs, mixed.weights, strict=True):
             part = w[:, :, owner] * scaled[run.rows, None, :]

@@ -129,7 +129,8 @@ class ChainState:
     @functools.cached_property
     def sizes(self) -> tuple[int, ...]:
         """The number of inducing times, of each latent function."""
-        count = sum(segment.count for segment in self.segments)
+        known = vars(self).get("known")  # if it was computed, it has the count
+        count = sum(s.count for s in self.segments) if known is None else known.count
         return (count + bool(self.segments),) * sum(self.model.draws)
 
     @property
@@ -205,18 +206,23 @@ class ChainState:
 
     def is_finite(self, before: "ChainState | None" = None) -> bool:
         """Whether all numbers are finite, those that it shares with another state apart."""
-        arrays = [
-            self.memory.gradient,
-            self.memory.precision,
-            self.heard,
-            free_vector(self.model),
-            *self.totals.arrays(),
-        ]
-        shared = set() if before is None else set(map(id, before.segments))
-        for segment in self.segments:
-            if id(segment) not in shared:
-                arrays += [segment.times, segment.linear, segment.precision]
+        arrays = [self.heard, *self.totals.arrays()]
+        if before is None or self.memory is not before.memory:
+            arrays += [self.memory.gradient, self.memory.precision]
+        if before is None or self.model is not before.model:
+            arrays.append(free_vector(self.model))
+        for segment in self._apart_from(() if before is None else before.segments):
+            arrays += [segment.times, segment.linear, segment.precision]
         return math.isfinite(sum(float(array.sum()) for array in arrays))
+
+    def _apart_from(self, others: tuple[Segment, ...]) -> list[Segment]:
+        """The segments that are not among others."""
+        same = max(len(others) - 1, 0)
+        if self.segments[:same] == others[:same]:  # as at the end of a stream
+            same += self.segments[same : same + 1] == others[same:]
+            return list(self.segments[same:])
+        shared = set(map(id, others))
+        return [segment for segment in self.segments if id(segment) not in shared]
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles hold the fields only."""
