@@ -19,7 +19,7 @@ from streamgp.inference.reading import Reading
 from streamgp.inference.sites import RowSites
 from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.parameters import free_size, free_vector, unwrap
+from streamgp.parameters import field_names, free_size, free_vector, unwrap
 from streamgp.registry import storable
 
 
@@ -161,9 +161,9 @@ class ChainState:
     def open_variance(self) -> Float[np.ndarray, " Q"]:
         """The part of each latent function's variance at past rows that its times leave open."""
         reading, totals = self.mixing.reading, self.totals
-        weights = reading.open(dataclasses.replace(totals, slack=np.ones_like(totals.slack)))
-        left = np.sum(weights * totals.slack, axis=0)
-        whole = np.sum(weights * totals.mass[:, None], axis=0) * self.mixing.law.variance
+        left = reading.open(totals).sum(axis=0)
+        whole = (reading.slack_weights * totals.mass[:, None]).sum(axis=0)
+        whole *= self.mixing.law.variance
         return left / np.maximum(whole, 1e-300)
 
     @functools.cached_property
@@ -201,8 +201,8 @@ class ChainState:
         )
 
     def replace(self, **changes: Any) -> "ChainState":
-        """A copy with some fields changed, by name."""
-        return dataclasses.replace(self, **changes)
+        """A copy with some fields changed, by name, and nothing that follows from the others."""
+        return ChainState(**{**self.__getstate__(), **changes})
 
     def is_finite(self, before: "ChainState | None" = None) -> bool:
         """Whether all numbers are finite, those that it shares with another state apart."""
@@ -226,4 +226,4 @@ class ChainState:
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles hold the fields only."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: getattr(self, name) for name in field_names(ChainState)}
