@@ -3,6 +3,8 @@
 Where numbers have run off, results are NaN, which callers refuse as not finite.
 """
 
+import functools
+
 import numpy as np
 from jaxtyping import Float
 
@@ -80,11 +82,15 @@ def cholesky(matrices: Matrices) -> Matrices:
 
 def identity_plus(matrices: Matrices) -> Matrices:
     """I + A of each matrix. The matrices are changed in place."""
-    diagonal = np.arange(matrices.shape[-1])
-    matrices[:, diagonal, diagonal] += 1.0
+    matrices += _identity(matrices.shape[-1])
     return matrices
+
+
+@functools.lru_cache(maxsize=64)
+def _identity(size: int) -> Float[np.ndarray, "d d"]:
+    return np.eye(size)
 
 
 def turned(matrices: np.ndarray) -> np.ndarray:
     """The transpose of each matrix."""
-    return np.swapaxes(matrices, -1, -2)
+    return matrices.swapaxes(-1, -2)

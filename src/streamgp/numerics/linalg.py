@@ -26,7 +26,7 @@ def with_nugget(k: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
 
 
 def symmetric(a: Float[np.ndarray, "*b S S"]) -> Float[np.ndarray, "*b S S"]:
-    return 0.5 * (a + np.swapaxes(a, -1, -2))
+    return 0.5 * (a + a.swapaxes(-1, -2))
 
 
 def cholesky(a: Float[np.ndarray, "S S"]) -> Float[np.ndarray, "S S"]:

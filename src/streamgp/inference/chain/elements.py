@@ -100,6 +100,11 @@ def silent(size: int, columns: int) -> Backward:
     return Backward(np.zeros((1, size, columns)), np.zeros((1, size, size)))
 
 
+def is_silent(message: Backward) -> bool:
+    """Whether there were no data."""
+    return not (message.precision.any() or message.pull.any())
+
+
 # -- two become one --------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ of time nor a lengthscale spoils its precision.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -280,15 +281,20 @@ def bridged(part: StateSpace, since: Times, until: Times) -> Bridge:
 
     With s = A₁a + noise Q₁ and c = A₂s + noise Q₂, the gain of c is G = Q₁A₂ᵀ(A₂Q₁A₂ᵀ + Q₂)⁻¹.
     """
-    a1, q1 = part.transition(since)
-    if np.isfinite(part.resolution):
-        bridge = _bridged(a1, q1, *part.transition(until))
-    else:  # without noise the first state tells all
-        bridge = Bridge(a1, np.zeros_like(a1), np.zeros_like(a1))
+    size = len(part.readout)
     at_end = until <= 0.0  # the second state itself, without rounding
-    bridge.near[at_end], bridge.spread[at_end] = 0.0, 0.0
-    bridge.far[at_end] = np.eye(len(part.readout))
-    return bridge
+    if at_end.any():
+        bridge = Bridge(*np.zeros((3, len(since), size, size)))
+        bridge.far[at_end] = np.eye(size)
+        if not at_end.all():
+            inside = bridged(part, since[~at_end], until[~at_end])
+            for own, found in zip(bridge, inside, strict=True):
+                own[~at_end] = found
+        return bridge
+    a1, q1 = part.transition(since)
+    if math.isfinite(part.resolution):
+        return _bridged(a1, q1, *part.transition(until))
+    return Bridge(a1, np.zeros_like(a1), np.zeros_like(a1))  # the first state tells all
 
 
 def _bridged(a1: Matrices, q1: Matrices, a2: Matrices, q2: Matrices) -> Bridge:

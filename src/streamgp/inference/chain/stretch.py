@@ -16,6 +16,7 @@ from streamgp.inference.chain.elements import (
     PairSites,
     Tree,
     conditioned,
+    is_silent,
     known_of,
     of_intervals,
     taken,
@@ -88,7 +89,9 @@ class Stretch:
     @functools.cached_property
     def is_quiet(self) -> bool:
         """Whether there are no data, neither inside nor after it."""
-        return not (self.sites.precision.any() or self.after.precision.any())
+        return is_silent(self.after) and not (
+            self.sites.precision.any() or self.sites.linear.any()
+        )
 
     @functools.cached_property
     def elements(self) -> Elements:
@@ -121,11 +124,15 @@ class Stretch:
             return Gains(np.zeros((columns, columns)), 0.0)
         before = taken(self.forward, slice(-1))
         own = gained(before, self.moves, self.sites)
+        if is_silent(self.after):
+            return own
         return own + met(taken(self.forward, slice(-1, None)), self.after)
 
     def pairs(self, which: Int[np.ndarray, " m"] | slice = slice(None)) -> Pairs:
         """The states at both ends of some intervals, given all data."""
         before = taken(taken(self.forward, slice(-1)), which)
+        if self.is_quiet:
+            return Pairs(*before_pairs(before, taken(self.moves, which)))
         here = taken(taken(self.backward, slice(-1)), which)
         after = taken(taken(self.backward, slice(1, None)), which)
         return _smoothed(before, here, taken(self.elements, which), after)
