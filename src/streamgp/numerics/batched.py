@@ -12,6 +12,9 @@ Matrices = Float[np.ndarray, "n d d"]
 Columns = Float[np.ndarray, "n d k"]
 
 
+_SIGNS = np.array([[1.0, -1.0], [-1.0, 1.0]])
+
+
 def solve(matrices: np.ndarray, sides: np.ndarray) -> np.ndarray:
     """A⁻¹·side of each matrix."""
     try:
@@ -26,10 +29,9 @@ def inverse(matrices: Matrices) -> Matrices:
     if size == 1:
         return 1.0 / matrices
     if size == 2:
-        a, b, c, d = matrices[:, 0, 0], matrices[:, 0, 1], matrices[:, 1, 0], matrices[:, 1, 1]
-        found = np.empty(matrices.shape)
-        found[:, 0, 0], found[:, 0, 1], found[:, 1, 0], found[:, 1, 1] = d, -b, -c, a
-        return found / (a * d - b * c)[:, None, None]
+        (a, b), (c, d) = matrices.transpose(1, 2, 0)
+        adjugate = _SIGNS * turned(matrices[:, ::-1, ::-1])
+        return adjugate / (a * d - b * c)[:, None, None]
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:

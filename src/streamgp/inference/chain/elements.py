@@ -116,6 +116,7 @@ def of_intervals(moves: Moves, sites: PairSites) -> Elements:
     aa, ac = sites.precision[:, :size, :size], sites.precision[:, :size, size:]
     ca, cc = sites.precision[:, size:, :size], sites.precision[:, size:, size:]
     after, shift, spread = _solved(noise, cc, transition - noise @ ca, noise @ r_c)
+    spread = symmetric(spread)
     moved = ca + cc @ transition  # what data at c ask of a, before noise is allowed for
     bent, back = turned(moved) @ spread, turned(transition)
     precision = aa + ac @ transition + back @ moved - bent @ moved
@@ -163,7 +164,7 @@ def known_of(before: Forward, after: Backward) -> Forward:
     mean, spread = _solved(
         before.spread, after.precision, before.mean + before.spread @ after.pull
     )
-    return Forward(mean, spread)
+    return Forward(mean, symmetric(spread))
 
 
 def conditioned(elements: Elements, message: Backward) -> tuple[Matrices, Columns, Matrices]:
@@ -174,7 +175,7 @@ def conditioned(elements: Elements, message: Backward) -> tuple[Matrices, Column
         elements.transition,
         elements.shift + elements.spread @ message.pull,
     )
-    return through, shift, spread
+    return through, shift, symmetric(spread)
 
 
 def onward(elements: Elements, message: Backward) -> Matrices:
@@ -248,6 +249,6 @@ def _interleaved(evens: T, odds: T) -> T:
 
 
 def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.ndarray]:
-    """(I + CJ)⁻¹ times each side and, last, times C."""
+    """(I + CJ)⁻¹ times each side and, last, times C. That is symmetric up to rounding."""
     inner = inverse(identity_plus(spread @ precision))
-    return [*(inner @ side for side in sides), symmetric(inner @ spread)]
+    return [*(inner @ side for side in sides), inner @ spread]
