@@ -24,6 +24,7 @@ Times = Float[np.ndarray, " n"]
 _FINER = 0.5  # than the resolution of the kernels: new times, so that lengthscales may yet shrink
 _SPARE = 0.75  # of the resolution: two intervals that together are shorter become one
 _LEAST = 64 * float(np.finfo(float).eps)
+_ROUNDING = 1e-9  # of a spacing: rows that come that much too early are at times, too
 _AT_LEAST = 64  # intervals, if there are rows for as many
 _ALONE = 1.0  # the length of a first interval, where no kernel tells
 
@@ -93,11 +94,14 @@ def _spacing(state: ChainState, law: Law, rows: Times) -> float:
 def _onward(now: float, rows: list[float], spacing: float, end: float = np.inf) -> list[float]:
     """Times after `now`, and before `end`, so that each row is at a time or between two."""
     found: list[float] = []
+    number, count, least = 0, len(rows), spacing * (1.0 - _ROUNDING)
     while True:
-        number = bisect_right(rows, now)
-        if number == len(rows) or rows[number] >= end:
+        number = bisect_right(rows, now, number)
+        if number == count or rows[number] >= end:
             return found
-        step = max(rows[number], now + spacing)
+        step = rows[number]
+        if step < now + least:
+            step = now + spacing
         if step >= end - 0.5 * spacing:  # a short last interval holds what lies so close to the end
             if now < end - 1.5 * spacing:
                 found.append(end - spacing)

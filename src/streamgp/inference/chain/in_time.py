@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.data.batch import Rows
-from streamgp.inference.chain.elements import Backward, Forward, Gains, taken
+from streamgp.inference.chain.elements import Forward, Gains, taken
+from streamgp.inference.chain.innovations import before_pairs
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState
-from streamgp.inference.chain.stretch import Pairs, paired
+from streamgp.inference.chain.stretch import Pairs
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
 
@@ -73,9 +74,7 @@ def _before_intervals(setting: ChainSetting, forward: Forward) -> Pairs:
     """The states of each interval with rows, from all rows of earlier intervals."""
     where = setting.where.where
     moves = taken(setting.base.moves, where - setting.first)
-    sites = taken(setting.base.sites, where - setting.first)  # none yet
-    silence = (np.zeros((len(where), *part.shape[1:])) for part in setting.window.after)
-    return paired(taken(forward, where), moves, sites, Backward(*silence))
+    return Pairs(*before_pairs(taken(forward, where), moves))
 
 
 def _within_intervals(

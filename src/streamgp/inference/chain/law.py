@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from streamgp.inference.chain.elements import Forward, Moves, joined
 from streamgp.kernels.state_space import StateSpace
 from streamgp.model.multitask import MultiTaskGP
+from streamgp.numerics.batched import inverse
 
 Times = Float[np.ndarray, " n"]
 Matrices = Float[np.ndarray, "n d d"]
@@ -159,7 +160,9 @@ class Law:
     def between(self, left: Times, x: Times, right: Times) -> Between:
         """Each x between two states, one before it and one after it."""
         if len(x) > 1:
-            return self._between(x - left, right - x)
+            since, until, which = distinct_places(left, x, right)
+            found = self._between(since, until)
+            return Between(found.design[which], found.open[:, which])
         place = float(x[0] - left[0]), float(right[0] - x[0])
         found = self._betweens.get(place)
         if found is None:
@@ -268,6 +271,24 @@ def distinct_gaps(times: Times) -> tuple[Times, Int[np.ndarray, " n"]]:
     return ordered[is_new], which
 
 
+def distinct_places(
+    left: Times, x: Times, right: Times
+) -> tuple[Times, Times, Int[np.ndarray, " n"]]:
+    """How far each x is from both ends of its interval, and which of these it is.
+
+    Places that differ by rounding only are one, as those of rows at equal gaps are.
+    """
+    since, until = x - left, right - x
+    order = np.argsort(since)
+    rounding = 8 * _EPS * float(np.max(np.abs(x)))
+    is_new = np.ones(len(x), bool)
+    is_new[1:] = np.diff(since[order]) > rounding
+    is_new[1:] |= np.abs(np.diff(until[order])) > rounding
+    which = np.empty(len(x), int)
+    which[order] = np.cumsum(is_new) - 1
+    return since[order][is_new], until[order][is_new], which
+
+
 class Bridge(NamedTuple):
     """A state between two others: near·a + far·c + N(0, spread)."""
 
@@ -303,7 +324,7 @@ def _bridged(a1: Matrices, q1: Matrices, a2: Matrices, q2: Matrices) -> Bridge:
     # Entries differ by powers of the gap; scaled to a unit diagonal the matrix is well-conditioned.
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(total, axis1=1, axis2=2), 1e-300))
     unit = total * scale[:, :, None] * scale[:, None, :]
-    far = scale[:, :, None] * np.linalg.solve(unit, scale[:, :, None] * crossed)
+    far = scale[:, :, None] * (inverse(unit) @ (scale[:, :, None] * crossed))
     far = np.swapaxes(far, 1, 2)
     spread = q1 - far @ crossed
     return Bridge(a1 - far @ a2 @ a1, far, 0.5 * (spread + np.swapaxes(spread, 1, 2)))
