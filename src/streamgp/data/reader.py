@@ -173,7 +173,7 @@ def _joined(parts: Sequence[_Part], channels: list[str], in_order: bool) -> Rows
         for index in [channels.index(part.channel)]
     ]
     rows = join(pieces, tuple(channels))
-    if not in_order:
+    if not in_order or len(parts) == 1:  # the rows of one channel are in order
         return rows
     order = np.concatenate([part.rows for part in parts])
     return rows.take(np.lexsort((rows.channel, order)))

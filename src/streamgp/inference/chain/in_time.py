@@ -109,15 +109,15 @@ def _with_weights(
     gains: Gains, samples: _Samples, by_g: Float[np.ndarray, "N k"], spread: Float[np.ndarray, " N"]
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
     """Mean and variance with β integrated out, as it is known before each sample."""
+    of_beta = by_g[:, 1:]
+    if not of_beta.shape[1]:
+        return by_g[:, 0], spread
     gain = 1.0 / (1.0 + samples.precision * spread)
     told = -(samples.precision * gain)[:, None, None] * by_g[:, :, None] * by_g[:, None, :]
     toward = (samples.linear * gain)[:, None] * by_g
     told[:, :, 0] += toward
     told[:, 0] += toward
     gram = gains.gram + np.cumsum(told, axis=0) - told  # before each sample
-    of_beta = by_g[:, 1:]
-    if not of_beta.shape[1]:
-        return by_g[:, 0], spread
     precision = np.eye(of_beta.shape[1]) - gram[:, 1:, 1:]
     sides = np.stack([gram[:, 1:, 0], of_beta], axis=2)
     solved = np.linalg.solve(precision, sides)
