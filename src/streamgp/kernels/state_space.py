@@ -8,7 +8,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -131,6 +131,7 @@ class MaternState(StateSpace):
         """A over each gap."""
         g = self._rate
         fade, gt = np.exp(-g * t), g * t
+        rows: list[list[Any]]
         if self.order == 0:
             rows = [[1.0]]
         elif self.order == 1:

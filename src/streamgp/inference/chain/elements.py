@@ -161,9 +161,7 @@ def returned(elements: Elements, message: Backward) -> Backward:
 
 def known_of(before: Forward, after: Backward) -> Forward:
     """States from what all data say of them, earlier and later ones."""
-    mean, spread = _solved(
-        before.spread, after.precision, before.mean + before.spread @ after.pull
-    )
+    mean, spread = _solved(before.spread, after.precision, before.mean + before.spread @ after.pull)
     return Forward(mean, symmetric(spread))
 
 

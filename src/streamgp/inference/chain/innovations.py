@@ -10,7 +10,6 @@ from streamgp.inference.chain.elements import (
     Columns,
     Forward,
     Gains,
-    Matrices,
     Moves,
     PairSites,
 )

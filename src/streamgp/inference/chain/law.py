@@ -161,8 +161,8 @@ class Law:
         """Each x between two states, one before it and one after it."""
         if len(x) > 1:
             since, until, which = distinct_places(left, x, right)
-            found = self._between(since, until)
-            return Between(found.design[which], found.open[:, which])
+            design, left_open = self._between(since, until)
+            return Between(design[which], left_open[:, which])
         place = float(x[0] - left[0]), float(right[0] - x[0])
         found = self._betweens.get(place)
         if found is None:

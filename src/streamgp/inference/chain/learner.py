@@ -227,9 +227,7 @@ def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
     return after, scored(state.plain, batch, before)
 
 
-def _folded(
-    trial: Trial, fit: Fit | None, beside: Mapping[str, Any]
-) -> tuple[ChainState, float]:
+def _folded(trial: Trial, fit: Fit | None, beside: Mapping[str, Any]) -> tuple[ChainState, float]:
     """The state with what rows said and with other fields, and its bound.
 
     What the past says beside its site is left out of the bound.

@@ -217,10 +217,9 @@ class ChainState:
 
     def _apart_from(self, others: tuple[Segment, ...]) -> list[Segment]:
         """The segments that are not among others."""
-        same = max(len(others) - 1, 0)
-        if self.segments[:same] == others[:same]:  # as at the end of a stream
-            same += self.segments[same : same + 1] == others[same:]
-            return list(self.segments[same:])
+        old = max(len(others) - 1, 0)
+        if self.segments[:old] == others[:old]:  # as at the end of a stream
+            return [segment for segment in self.segments[old:] if segment not in others[old:]]
         shared = set(map(id, others))
         return [segment for segment in self.segments if id(segment) not in shared]
 

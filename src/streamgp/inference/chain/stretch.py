@@ -89,9 +89,7 @@ class Stretch:
     @functools.cached_property
     def is_quiet(self) -> bool:
         """Whether there are no data, neither inside nor after it."""
-        return is_silent(self.after) and not (
-            self.sites.precision.any() or self.sites.linear.any()
-        )
+        return is_silent(self.after) and not (self.sites.precision.any() or self.sites.linear.any())
 
     @functools.cached_property
     def elements(self) -> Elements:
