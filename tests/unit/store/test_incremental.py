@@ -134,14 +134,14 @@ def test_a_store_that_another_has_changed_is_not_taken_for_ours(where):
 def test_a_model_that_is_no_chain_is_its_file():
     model = sgp.ContinualGP(sgp.Gaussian(), engine="dense")
     model.update(np.arange(5.0), np.zeros(5))
-    head, pieces = apart(model)
+    head, pieces, _ = apart(model)
     assert head == model.to_bytes()
     assert pieces == ()
 
 
 def test_damage_is_told_from_data():
     model = chain(600)
-    head, pieces = apart(model)
+    head, pieces, _ = apart(model)
     data = [piece.data for piece in pieces]
     assert together(head, data).to_bytes() == model.to_bytes()
     model.update({"a": (np.array([20.03]), np.zeros(1))})
@@ -161,7 +161,7 @@ def test_damage_is_told_from_data():
 
 
 def test_pieces_are_of_one_format(monkeypatch):
-    head, pieces = apart(chain(300))
+    head, pieces, _ = apart(chain(300))
     data = [piece.data for piece in pieces]
     document, tensors = container.opened(data[-1])
     monkeypatch.setattr(container, "FORMAT", 2)
