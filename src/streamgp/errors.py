@@ -36,9 +36,33 @@ class UnknownKeyError(StreamGPError, KeyError):
         return Exception.__str__(self)  # a `KeyError` would put it in quotes
 
 
-def problem(expected: str, got: str, remedy: str) -> str:
+class Problem(str):
+    """The text of an error, with its three parts, for programs that show them apart.
+
+    Attributes:
+        expected: What was expected.
+        got: What came.
+        remedy: What to do.
+    """
+
+    __slots__ = ("expected", "got", "remedy")
+
+    expected: str
+    got: str
+    remedy: str
+
+    def __new__(cls, expected: str, got: str, remedy: str) -> "Problem":
+        text = super().__new__(cls, f"expected {expected}; got {got}. {remedy}")
+        text.expected, text.got, text.remedy = expected, got, remedy
+        return text
+
+    def __reduce__(self) -> tuple[type["Problem"], tuple[str, str, str]]:
+        return Problem, (self.expected, self.got, self.remedy)
+
+
+def problem(expected: str, got: str, remedy: str) -> Problem:
     """The one shape of every message."""
-    return f"expected {expected}; got {got}. {remedy}"
+    return Problem(expected, got, remedy)
 
 
 class BudgetWarning(UserWarning):

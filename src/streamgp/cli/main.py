@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import streamgp
-from streamgp.cli import config
+from streamgp import configuration as config
 from streamgp.errors import BudgetWarning, StreamGPError
 
 _RUN = f"""

@@ -27,7 +27,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import streamgp as sgp
 from streamgp.cli import tables
 from streamgp.cli.bookkeeping import Bookkeeping
-from streamgp.cli.config import Config, Data
+from streamgp.configuration import Config, Data
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.online.report import UpdateReport
 
