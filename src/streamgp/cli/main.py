@@ -22,6 +22,7 @@ Without `channel` and `value`, every column that is not an input is a channel.
 examples:
     streamgp run plant.toml readings.csv
     streamgp run plant.toml readings.parquet --model plant.sgp --predictions predicted.csv
+    streamgp run plant.toml readings.csv --follow
     tail -n 0 -f readings.jsonl | streamgp run plant.toml - --format jsonl
     tail -n +1 -f readings.jsonl | streamgp run plant.toml - --format jsonl --skip-learned
 
@@ -30,6 +31,9 @@ last snapshot.
 
 A file is continued after the rows that were learned, so the model ends as if the run had never been
 stopped. The file must begin with the same rows as before. It may have grown.
+
+With --follow, a run waits at the end of the file for further rows. It goes on where it stopped,
+also if the file was renamed and replaced by a new one meanwhile.
 
 From standard input every row is learned, also by a run that continues. If the input starts again
 with the first row, as in the last example, use --skip-learned: it skips as many rows as the
@@ -136,6 +140,10 @@ def _parser() -> argparse.ArgumentParser:
         help="skip as many rows of standard input as the snapshot has learned; files are always "
         "continued after those rows",
     )  # fmt: skip
+    run.add_argument(
+        "--follow", action="store_true",
+        help="wait for further rows at the end of the file, a .csv or .jsonl one that others write",
+    )  # fmt: skip
     _add_format(run)
 
     predict = add("predict", _predict, "predict at the inputs of a table", _PREDICT)
@@ -200,6 +208,7 @@ def _run(options: argparse.Namespace) -> None:
         out=options.predictions,
         resume=not options.restart,
         skip_learned=options.skip_learned,
+        is_followed=options.follow,
         format=options.format,
     )
     if not done:
