@@ -13,6 +13,7 @@ from streamgp.errors import (
     NumericalError,
     StreamGPError,
 )
+from streamgp.fleet import Fleet, FleetReport
 from streamgp.gp import ContinualGP, from_bytes, load
 from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
 from streamgp.inference.carry import Marginals, Projection
@@ -81,6 +82,8 @@ __all__ = [
     "Exponential",
     "FileError",
     "Fixed",
+    "Fleet",
+    "FleetReport",
     "Forgetting",
     "FunctionKernel",
     "Gamma",

@@ -1,0 +1,237 @@
+"""Fleets: the same as one model per key, whatever the mix of keys."""
+
+import pickle
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import streamgp as sgp
+
+
+def _model(**settings):
+    return sgp.ContinualGP(sgp.Gaussian(), **{"learning": None, **settings})
+
+
+def _table(rng, keys, rows, start=0.0, span=10.0):
+    """Rows of all keys in random order."""
+    key = rng.permutation(np.repeat(keys, rows))
+    time = rng.uniform(start, start + span, len(key))
+    level = np.array([sum(map(ord, str(k))) % 7 for k in key])
+    return pd.DataFrame(
+        {"key": key, "time": time, "y": level + np.sin(time) + 0.1 * rng.normal(size=len(key))}
+    )
+
+
+def _alone(tables, template, **options):
+    """One model per key, updated in a loop."""
+    models = {}
+    for frame in tables:
+        for key, rows in frame.groupby("key"):
+            models.setdefault(key, template()).update(rows[["time", "y"]], inputs="time", **options)
+    return models
+
+
+def _assert_same(fleet, models, x, tolerance=1e-9):
+    assert set(fleet) == set(models)
+    for key, model in models.items():
+        one, other = fleet[key].predict(x), model.predict(x)
+        assert np.allclose(one.mean, other.mean, rtol=0, atol=tolerance)
+        assert np.allclose(one.variance, other.variance, rtol=0, atol=tolerance)
+        assert fleet[key].observations == model.observations
+
+
+@pytest.mark.parametrize("learning", [None, sgp.VEM(evaluations=5)])
+@pytest.mark.parametrize("engine", ["auto", "dense"])
+def test_a_fleet_ends_as_one_model_per_key(engine, learning):
+    rng = np.random.default_rng(1)
+    keys = ["A", "B", "C"]
+    tables = [_table(rng, keys, 6, 4.0 * i, 4.0) for i in range(3)]
+    fleet = sgp.Fleet(_model(engine=engine, learning=learning))
+    for frame in tables:
+        fleet.update(frame, key="key", inputs="time")
+    models = _alone(tables, lambda: _model(engine=engine, learning=learning))
+    _assert_same(fleet, models, np.linspace(-1, 14, 9))
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas])
+def test_tables_of_any_library_are_taken(convert):
+    frame = _table(np.random.default_rng(2), [1, 2], 8)
+    fleet, other = sgp.Fleet(_model()), sgp.Fleet(_model())
+    fleet.update(frame, key="key", inputs="time")
+    other.update(convert(frame), key="key", inputs="time")
+    _assert_same(other, dict(fleet), np.linspace(0, 10, 5), 0.0)
+
+
+def test_long_tables_dictionaries_and_an_index_of_keys_are_taken():
+    rng = np.random.default_rng(3)
+    channels = {"a": sgp.Gaussian(), "b": sgp.Poisson()}
+    count = 40
+    frame = pd.DataFrame(
+        {
+            "key": rng.choice(["p", "q"], count),
+            "time": rng.uniform(0, 5, count),
+            "what": rng.choice(["a", "b"], count),
+            "value": rng.poisson(2, count).astype(float),
+        }
+    )
+    template = sgp.ContinualGP(channels, learning=None)
+    fleet, indexed, by_key = (sgp.Fleet(template) for _ in range(3))
+    layout = {"inputs": "time", "channel": "what", "value": "value"}
+    fleet.update(frame, key="key", **layout)
+    indexed.update(frame.set_index("key"), key="key", **layout)
+    by_key.update({k: rows.drop(columns="key") for k, rows in frame.groupby("key")}, **layout)
+    x = np.linspace(0, 5, 4)
+    for key in ("p", "q"):
+        for name in channels:
+            wanted = fleet[key].predict(x, name).mean
+            assert np.array_equal(indexed[key].predict(x, name).mean, wanted)
+            assert np.array_equal(by_key[key].predict(x, name).mean, wanted)
+    pairs = sgp.Fleet(_model())
+    pairs.update({"p": (np.arange(4.0), np.ones(4)), "q": (np.arange(3.0), np.ones(3))})
+    assert {key: model.observations["y"] for key, model in pairs.items()} == {"p": 4, "q": 3}
+
+
+def test_a_bad_batch_of_one_key_is_that_keys_alone():
+    rng = np.random.default_rng(4)
+    first, second = (_table(rng, ["A", "B", "C"], 6, 5.0 * i, 5.0) for i in range(2))
+    fleet = sgp.Fleet(_model())
+    fleet.update(first, key="key", inputs="time")
+    before = fleet["B"].to_bytes()
+    second.loc[second["key"] == "B", "y"] = np.inf
+    second.loc[len(second)] = ["new", np.nan, 1.0]
+    report = fleet.update(second, key="key", inputs="time")
+    assert set(report.errors) == {"B", "new"}
+    assert set(report.keys) == {"A", "C"}
+    assert fleet["B"].to_bytes() == before
+    assert "new" not in fleet
+    assert fleet["A"].observations == {"y": 12}
+    table = report.to_frame()
+    assert "finite" in table.set_index("key").loc["B", "error"]
+    assert list(table[table["error"] == ""]["observations"]) == [6, 6]
+
+
+def test_a_table_that_makes_no_sense_is_refused_as_a_whole():
+    frame = _table(np.random.default_rng(5), ["A"], 4)
+    fleet = sgp.Fleet(_model())
+    with pytest.raises(sgp.DataError, match="'hour'"):
+        fleet.update(frame, key="key", inputs="hour")
+    with pytest.raises(sgp.DataError, match="'bed'"):
+        fleet.update(frame, key="bed", inputs="time")
+    with pytest.raises(sgp.DataError, match="column of keys"):
+        fleet.update(frame, inputs="time")
+    with pytest.raises(sgp.DataError, match="a dictionary of batches by key"):
+        fleet.update([1.0, 2.0])
+    with pytest.raises(sgp.DataError, match="none in row 2"):
+        fleet.update(frame.assign(key=["A", "A", None, "A"]), key="key", inputs="time")
+    assert len(fleet) == 0
+
+
+def test_missing_values_are_left_out_and_counted():
+    frame = pd.DataFrame(
+        {"key": ["A", "A", "B", "B"], "time": [0.0, 1.0, 0.0, 1.0], "y": [1.0, np.nan] * 2}
+    )
+    fleet = sgp.Fleet(_model())
+    report = fleet.update(frame, key="key", inputs="time")
+    assert report.dropped == {"A": {"y": "1 missing value"}, "B": {"y": "1 missing value"}}
+    later = pd.DataFrame({"key": ["A", "B"], "time": [2.0, 2.0], "y": [np.nan, 3.0]})
+    report = fleet.update(later, key="key", inputs="time")
+    assert {key: model.observations["y"] for key, model in fleet.items()} == {"A": 1, "B": 2}
+    assert not report.errors
+
+
+def test_labels_are_numbered_by_each_key():
+    frame = pd.DataFrame(
+        {
+            "key": ["A"] * 3 + ["B"] * 3,
+            "time": [0.0, 1, 2] * 2,
+            "y": ["no", "yes", "no", "yes", "no", "yes"],
+        }
+    )
+    fleet = sgp.Fleet(sgp.ContinualGP(sgp.Bernoulli(), learning=None))
+    fleet.update(frame, key="key", inputs="time")
+    for key, rows in frame.groupby("key"):
+        model = sgp.ContinualGP(sgp.Bernoulli(), learning=None)
+        model.update(rows[["time", "y"]], inputs="time")
+        assert np.array_equal(fleet[key].predict([0.5]).mean, model.predict([0.5]).mean)
+        assert fleet[key].predict([0.5]).classes == model.predict([0.5]).classes
+
+
+def test_silence_is_the_time_since_the_last_observation_of_a_channel():
+    channels = {"a": sgp.Gaussian(), "b": sgp.Gaussian()}
+    fleet = sgp.Fleet(sgp.ContinualGP(channels, learning=None))
+    time = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-04", "2024-01-05"])
+    frame = pd.DataFrame({"key": ["A", "A", "B", "B"], "time": time})
+    frame["a"], frame["b"] = [1.0, 2.0, 3.0, np.nan], [1.0, np.nan, 3.0, 4.0]
+    report = fleet.update(frame, key="key", inputs="time").to_frame()
+    now = fleet.to_frame().set_index(["key", "channel"])["silence"]
+    assert now.to_dict() == {("A", "a"): 3.0, ("A", "b"): 4.0, ("B", "a"): 1.0, ("B", "b"): 0.0}
+    assert report.set_index(["key", "channel"])["silence"].to_dict() == now.to_dict()
+
+
+def test_reports_have_what_each_models_report_has():
+    rng = np.random.default_rng(6)
+    tables = [_table(rng, ["A", "B"], 12, 3.0 * i, 3.0) for i in range(4)]
+    fleet, alone = sgp.Fleet(_model()), _model()
+    for frame in tables:
+        line = fleet.update(frame, key="key", inputs="time").to_frame().set_index("key").loc["A"]
+        report = alone.update(frame[frame["key"] == "A"][["time", "y"]], inputs="time")
+    assert line["log_predictive"] == pytest.approx(report.log_predictive["y"], abs=1e-9)
+    assert line["surprise"] == pytest.approx(report.surprise["y"], abs=1e-8)
+    assert line["nlpd"] == pytest.approx(report.nlpd["y"], abs=1e-9)
+    assert line["coverage_80"] == pytest.approx(report.coverage["y"][0.8], abs=1e-9)
+    assert line["observations"] == 12
+    polars = fleet.update(tables[0], key="key", inputs="time").to_frame(backend="polars")
+    assert isinstance(polars, pl.DataFrame)
+
+
+def test_a_model_of_a_fleet_is_the_fleets_own():
+    frame = _table(np.random.default_rng(7), ["A", "B"], 6)
+    fleet = sgp.Fleet(_model())
+    fleet.update(frame, key="key", inputs="time")
+    fleet["A"].update([20.0], [1.0])
+    assert fleet["A"].observations == {"y": 7}
+    gone = fleet.remove("A")
+    assert "A" not in fleet
+    assert len(fleet) == 1
+    assert fleet.add("C", gone) is gone
+    assert fleet.to_frame().set_index("key").loc["C", "silence"] == 0.0
+    with pytest.raises(sgp.ConfigurationError, match="a new key"):
+        fleet.add("C")
+    with pytest.raises(sgp.ConfigurationError, match="one kind"):
+        fleet.add("D", sgp.ContinualGP(sgp.Poisson()))
+    with pytest.raises(sgp.ConfigurationError, match="without data"):
+        sgp.Fleet(gone)
+    assert fleet.add("E").observations == {"y": 0}
+
+
+def test_predictions_by_key():
+    frame = _table(np.random.default_rng(8), ["A", "B"], 6)
+    fleet = sgp.Fleet(_model())
+    fleet.update(frame, key="key", inputs="time")
+    asked = pd.DataFrame({"key": ["B", "A", "B", "Z"], "time": [1.0, 2.0, 3.0, 4.0]})
+    found = fleet.predict(asked, key="key")
+    assert np.array_equal(found["B"].mean, fleet["B"].predict([1.0, 3.0]).mean)
+    assert set(found.errors) == {"Z"}
+    table = found.to_frame(key="patient")
+    assert list(table["patient"]) == ["B", "B", "A"]
+    assert list(fleet.predict([1.0], keys=["A"])) == ["A"]
+    assert list(fleet.predict([1.0]).to_frame(backend="polars")["key"]) == list(fleet)
+
+
+def test_a_fleet_survives_pickling_and_threads():
+    rng = np.random.default_rng(9)
+    tables = [_table(rng, ["A", "B"], 4, 4.0 * i, 4.0) for i in range(6)]
+    fleet = pickle.loads(pickle.dumps(sgp.Fleet(_model())))
+    threads = [
+        threading.Thread(target=fleet.update, args=(t,), kwargs={"key": "key", "inputs": "time"})
+        for t in tables
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {key: model.observations["y"] for key, model in fleet.items()} == {"A": 24, "B": 24}
