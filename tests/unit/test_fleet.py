@@ -44,7 +44,7 @@ def _assert_same(fleet, models, x, tolerance=1e-9):
         assert fleet[key].observations == model.observations
 
 
-@pytest.mark.parametrize("learning", [None, sgp.VEM(evaluations=5)])
+@pytest.mark.parametrize("learning", [None, sgp.VEM(evaluations=2)])
 @pytest.mark.parametrize("engine", ["auto", "dense"])
 def test_a_fleet_ends_as_one_model_per_key(engine, learning):
     rng = np.random.default_rng(1)
@@ -235,3 +235,108 @@ def test_a_fleet_survives_pickling_and_threads():
     for thread in threads:
         thread.join()
     assert {key: model.observations["y"] for key, model in fleet.items()} == {"A": 24, "B": 24}
+
+
+_TREND = {"mean": sgp.Constant() + sgp.Trend(), "seasons": [7.0]}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"latents": sgp.Matern12() + sgp.kernels.Constant(1.0), "mean": None},
+        {"latents": sgp.Matern32() + sgp.Periodic() + sgp.Linear()},
+        _TREND,
+        {"latents": sgp.Matern32() * sgp.Periodic()},  # cannot be stacked, so each by itself
+    ],
+    ids=["default", "constant", "harmonics", "trend", "product"],
+)
+def test_updates_made_together_are_those_of_each_model(settings):
+    rng = np.random.default_rng(10)
+    keys = [f"k{i}" for i in range(4)]
+    first = _table(rng, keys, 14, 0.0, 10.0)
+    fleet = sgp.Fleet(_model(**settings))
+    fleet.update(first, key="key", inputs="time")
+    models = pickle.loads(pickle.dumps(dict(fleet)))
+    now = 10.0
+    for step, span in enumerate([0.3, 2.0, 0.01, 30.0, 1.0]):  # little and much new ground
+        table = _table(rng, keys, 4 + step % 2, now, span)
+        if step == 2:  # at the latest time, twice, and one key not at all
+            table.loc[0, "time"] = now
+            table = pd.concat([table, table.iloc[:1]])
+            table = table[table["key"] != "k3"]
+        elif step == 3:  # some rows come late
+            table.loc[5, "time"] = 1.0
+        report = fleet.update(table, key="key", inputs="time", learn=False)
+        lines = report.to_frame().set_index("key")
+        for key, rows in table.groupby("key"):
+            own = models[key].update(rows[["time", "y"]], inputs="time", learn=False)
+            assert lines.loc[key, "log_predictive"] == pytest.approx(own.log_predictive["y"])
+        now += span
+    _assert_same(fleet, models, np.linspace(-1, now + 5, 12))
+    for key, model in models.items():
+        one, other = fleet[key].state, model.state
+        assert np.array_equal(one.times, other.times)
+        assert np.allclose(one.totals.slack, other.totals.slack, rtol=1e-9, atol=1e-12)
+        assert one.totals.energy == pytest.approx(other.totals.energy)
+        wanted = other.known.weights.log_evidence
+        assert one.known.weights.log_evidence == pytest.approx(wanted, abs=1e-7)
+
+
+def test_several_channels_and_latent_functions_together():
+    rng = np.random.default_rng(11)
+    channels = {"a": sgp.Gaussian(), "b": sgp.Gaussian(), "c": sgp.Gaussian()}
+    fleet = sgp.Fleet(sgp.ContinualGP(channels, latents=2, learning=None))
+
+    def table(now, rows):
+        time = rng.uniform(now, now + 1, 3 * rows)
+        frame = pd.DataFrame({"key": np.tile(["p", "q", "r"], rows), "time": time})
+        for i, name in enumerate(channels):
+            value = i + np.cos(time + i) + 0.1 * rng.normal(size=len(time))
+            frame[name] = np.where(rng.uniform(size=len(time)) < 0.6, value, np.nan)
+        return frame
+
+    fleet.update(table(0.0, 20), key="key", inputs="time")
+    models = pickle.loads(pickle.dumps(dict(fleet)))
+    for now in (1.0, 2.0, 3.0):
+        frame = table(now, 5)
+        fleet.update(frame, key="key", inputs="time", learn=False)
+        for key, rows in frame.groupby("key"):
+            models[key].update(rows.drop(columns="key"), inputs="time", learn=False)
+    for key, model in models.items():
+        for name in channels:
+            one, other = (m.predict(np.linspace(-1, 6, 9), name) for m in (fleet[key], model))
+            assert np.allclose(one.mean, other.mean, rtol=0, atol=1e-9)
+            assert np.allclose(one.variance, other.variance, rtol=0, atol=1e-9)
+
+
+def test_plain_updates_are_made_together(monkeypatch):
+    """Only what is not plain reaches the models themselves."""
+    rng = np.random.default_rng(12)
+    fleet = sgp.Fleet(_model())
+    fleet.update(_table(rng, ["A", "B", "C"], 15), key="key", inputs="time")
+    late = _table(rng, ["A", "B", "C"], 3, 10.0, 1.0)
+    late.loc[late["key"] == "C", "time"] -= 8.0
+    alone = []
+    own = sgp.ContinualGP._keep
+    monkeypatch.setattr(
+        sgp.ContinualGP, "_keep", lambda self, *args: alone.append(self) or own(self, *args)
+    )
+    fleet.update(late, key="key", inputs="time")
+    assert alone == [fleet["C"]]
+
+
+def test_an_outlier_is_counted_when_updates_are_made_together():
+    rng = np.random.default_rng(13)
+    fleet = sgp.Fleet(_model())
+    fleet.update(_table(rng, ["A", "B"], 40), key="key", inputs="time")
+    table = _table(rng, ["A", "B"], 3, 10.0, 1.0)
+    table.loc[table.index[table["key"] == "A"][0], "y"] = 1e6
+    models = pickle.loads(pickle.dumps(dict(fleet)))
+    lines = fleet.update(table, key="key", inputs="time").to_frame().set_index("key")
+    report = models["A"].update(table[table["key"] == "A"][["time", "y"]], inputs="time")
+    assert lines["outliers"].to_dict() == {"A": report.outliers["y"], "B": 0}
+    assert report.outliers == {"y": 1}
+    waiting = fleet["A"]._version.progress.calibrations["y"].waiting
+    wanted = models["A"]._version.progress.calibrations["y"].waiting
+    assert np.allclose(waiting, wanted, rtol=1e-7, equal_nan=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamgp.data.axes import Axis
+from streamgp.data.batch import Rows
 from streamgp.data.epochs import epochs
 from streamgp.data.frames import make_frame
 from streamgp.data.keys import as_table, keyed
@@ -18,8 +19,10 @@ from streamgp.data.reader import Intake, Layout
 from streamgp.data.schema import Schema
 from streamgp.errors import ConfigurationError, DataError, EpochWarning, problem
 from streamgp.fleet.intakes import Intakes, read
+from streamgp.fleet.plain import plain
 from streamgp.fleet.predictions import FleetPredictions
 from streamgp.fleet.report import FleetReport, Line, table
+from streamgp.fleet.together import Done, made
 from streamgp.gp import ContinualGP
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.online.report import Result, UpdateReport
@@ -209,8 +212,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             intakes = read(data, key, layout, families, self._axes, self._schema_of)
             self._note_form(intakes)
             work = _Work(self, learn)
-            for name, intake in intakes.read.items():
-                work.one(name, intake)
+            work.all(intakes)
             report = work.report(intakes, begin)
         if report.errors:
             _log.warning("%s", report)
@@ -324,6 +326,55 @@ class _Work:
     lines: list[Line] = dataclasses.field(default_factory=list)
     errors: dict[Hashable, Exception] = dataclasses.field(default_factory=dict)
 
+    def all(self, intakes: Intakes) -> None:
+        """Update all models, those whose updates are plain together."""
+        simple = []
+        for key, intake in intakes.read.items():
+            model = self.fleet._models.get(key)
+            update = None if model is None else plain(key, model, intake, learn=self.learn)
+            if update is None:
+                self.one(key, intake)
+            else:
+                simple.append(update)
+        for done in made(simple):
+            if not (isinstance(done, Done) and self._kept(done)):
+                update = done.update if isinstance(done, Done) else done
+                self.one(update.key, update.intake)
+
+    def _kept(self, done: Done) -> bool:
+        """Keep what an update led to, unless the model was changed by someone else meanwhile."""
+        update, scores = done.update, done.scores
+        with update.model._changing() as (_, progress):
+            if progress is not update.progress:
+                return False
+            update.model._version = update.model._version._replace(progress=done.progress)
+        self.keys.append(update.key)
+        latest = self._latest(update.key, update.rows)
+        for name, own in scores.rows.items():
+            self.lines.append(
+                Line(
+                    update.key,
+                    name,
+                    len(own),
+                    float(np.mean(own)),
+                    scores.surprise[name],
+                    name in scores.changed,
+                    scores.outliers[name],
+                    latest[name],
+                    done.progress.calibrations.get(name),
+                )
+            )
+        return True
+
+    def _latest(self, key: Hashable, rows: Rows | None) -> dict[str, float]:
+        """The latest input of each channel of a key, with these rows."""
+        latest = self.fleet._latest.setdefault(key, {})
+        if rows is not None:
+            for name, own in rows.by_channel():
+                now = float(np.max(rows.x[own, 0]))
+                latest[name] = max(latest.get(name, -np.inf), now)
+        return latest
+
     def one(self, key: Hashable, intake: Intake) -> None:
         """Update one model by itself. A key whose first batch fails does not come to be."""
         fleet = self.fleet
@@ -344,11 +395,7 @@ class _Work:
         self._note(key, intake, report)
 
     def _note(self, key: Hashable, intake: Intake, report: UpdateReport) -> None:
-        latest = self.fleet._latest.setdefault(key, {})
-        if intake.rows is not None:
-            for name, own in intake.rows.by_channel():
-                now = float(np.max(intake.rows.x[own, 0]))
-                latest[name] = max(latest.get(name, -np.inf), now)
+        latest = self._latest(key, intake.rows)
         if report.result is Result.LEARNED:
             self.learned.append(key)
         for name, count in report.observations.items():
