@@ -51,6 +51,7 @@ from streamgp.likelihoods import (
     StudentT,
     Weighted,
 )
+from streamgp.merging import merge
 from streamgp.model.means import Constant, Events, Mean, Seasonal, Trend
 from streamgp.model.periods import SuggestedPeriod, suggest_periods
 from streamgp.online.forgetting import Forgetting
@@ -125,6 +126,7 @@ __all__ = [
     "fixed",
     "from_bytes",
     "load",
+    "merge",
     "plot",
     "register",
     "suggest_periods",
