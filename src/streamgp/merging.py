@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable
+from typing import Any
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.gp import ContinualGP
@@ -68,7 +69,7 @@ def merge(ancestor: ContinualGP, models: Iterable[ContinualGP]) -> ContinualGP:
     return merged
 
 
-def _progress(before: Progress, progresses: list[Progress], state: object) -> Progress:
+def _progress(before: Progress, progresses: list[Progress], state: Any) -> Progress:
     """All counts together, and the records of the largest part."""
     largest = max([before, *progresses], key=lambda progress: progress.total)
     levels = dict(before.levels)

@@ -195,7 +195,9 @@ def _added(one: Segment, other: Segment) -> Segment:
 
 
 def _summed(parts: list[Totals]) -> Totals:
-    return Totals(*(sum(arrays) for arrays in zip(*(p.arrays() for p in parts), strict=True)))
+    return Totals(
+        *(np.sum(arrays, axis=0) for arrays in zip(*(p.arrays() for p in parts), strict=True))
+    )
 
 
 # -- checks ----------------------------------------------------------------------------------------
