@@ -1,0 +1,437 @@
+"""Fleet: models of one kind, by key."""
+
+import dataclasses
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from streamgp.data.axes import Axis
+from streamgp.data.batch import Rows
+from streamgp.data.epochs import epochs
+from streamgp.data.frames import make_frame
+from streamgp.data.keys import as_table, keyed
+from streamgp.data.reader import Intake, Layout
+from streamgp.data.schema import Schema
+from streamgp.errors import ConfigurationError, DataError, EpochWarning, problem
+from streamgp.fleet.intakes import Intakes, read
+from streamgp.fleet.plain import plain
+from streamgp.fleet.predictions import FleetPredictions
+from streamgp.fleet.report import FleetReport, Line, table
+from streamgp.fleet.together import Done, made
+from streamgp.gp import ContinualGP
+from streamgp.numerics.blas_threads import on_one_blas_thread
+from streamgp.online.report import Result, UpdateReport
+
+_log = logging.getLogger(__name__)
+
+
+class Fleet(Mapping[Hashable, ContinualGP]):
+    """Models of one kind, one per key: patients, sensors, shops, devices.
+
+    Each key has a model of its own. A fleet learns a table with any mix of keys in one call, and
+    ends as if each model had been given its own rows. What is wrong with the rows of one key is
+    reported for that key: its model is then as it was, and all others are updated.
+
+    `fleet[key]` is the model itself, not a copy: what it learns by itself, the fleet knows. A fleet
+    may be used from several threads, as a model may be. Updates of a fleet wait for each other.
+
+    Args:
+        model: A model without data. Every key begins as it is.
+
+    Raises:
+        ConfigurationError: If the model has data.
+
+    Example:
+        >>> import numpy as np, pandas as pd, streamgp as sgp
+        >>> fleet = sgp.Fleet(sgp.ContinualGP(sgp.Gaussian(), learning=None))
+        >>> time = np.tile(np.arange(20.0), 2)
+        >>> ward = pd.DataFrame({"bed": np.repeat(["A", "B"], 20), "hour": time, "y": np.sin(time)})
+        >>> report = fleet.update(ward, key="bed", inputs="hour")
+        >>> list(fleet), fleet["A"].observations
+        (['A', 'B'], {'y': 20})
+        >>> fleet.predict([19.5])["B"].mean.shape
+        (1,)
+    """
+
+    def __init__(self, model: ContinualGP):
+        _check_is_blank(model)
+        self._template = model._version
+        self._models: dict[Hashable, ContinualGP] = {}
+        self._latest: dict[Hashable, dict[str, float]] = {}  # input of each channel
+        self._axes: tuple[Axis, ...] = ()
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
+
+    # -- what it consists of -------------------------------------------------------------------
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The names of the channels of every model, in order."""
+        return self._template.updater.specification.names
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What each input column is; none before the first data."""
+        return self._axes
+
+    @property
+    def latest(self) -> float:
+        """The largest first input of all keys so far, as a number (times in days)."""
+        found = (value for own in list(self._latest.values()) for value in own.values())
+        return max(found, default=-np.inf)
+
+    def __getitem__(self, key: Hashable) -> ContinualGP:
+        return self._models[key]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(list(self._models))
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._models
+
+    def __repr__(self) -> str:
+        return f"<Fleet of {len(self):,} models; channels {list(self.channels)}>"
+
+    def add(self, key: Hashable, model: ContinualGP | None = None) -> ContinualGP:
+        """Add a key. Keys that come with data need not be added.
+
+        Args:
+            key: A name or a number that no model has.
+            model: Its model, with the channels of the fleet; by default a new one.
+
+        Returns:
+            The model.
+
+        Raises:
+            ConfigurationError: If the key exists, or the model has other channels.
+        """
+        with self._lock:
+            if key in self._models:
+                raise ConfigurationError(
+                    problem("a new key", f"{key!r}, which exists", "Use `fleet[key]`.")
+                )
+            if model is not None:
+                self._check_is_of_kind(model)
+            self._models[key] = self._blank() if model is None else model
+            self._latest[key] = self._latest_of(self._models[key])
+            if model is not None and not self._axes:
+                self._axes = model.axes
+            return self._models[key]
+
+    def remove(self, key: Hashable) -> ContinualGP:
+        """Take a key out of the fleet.
+
+        Args:
+            key: Of the model.
+
+        Returns:
+            The model, which goes on by itself.
+
+        Raises:
+            KeyError: If there is no such key.
+        """
+        with self._lock:
+            self._latest.pop(key, None)
+            return self._models.pop(key)
+
+    def _blank(self) -> ContinualGP:
+        """A new model."""
+        model = ContinualGP.__new__(ContinualGP)
+        model._set_up(self._template, {}, {})
+        return model
+
+    def _latest_of(self, model: ContinualGP) -> dict[str, float]:
+        """The latest input of each channel; of a model that comes from elsewhere, of all."""
+        latest = model._version.progress.latest
+        return {name: latest for name, seen in model.observations.items() if seen}
+
+    def _check_is_of_kind(self, model: ContinualGP) -> None:
+        families = {name: type(own) for name, own in model.likelihoods.items()}
+        own = self._template.updater.specification.channels
+        if families != {name: type(likelihood) for name, likelihood in own.items()}:
+            raise ConfigurationError(
+                problem(
+                    f"a model with channels {list(own)} of the fleet's families",
+                    repr(model),
+                    "All models of a fleet are of one kind.",
+                )
+            )
+
+    # -- learning ------------------------------------------------------------------------------
+
+    @on_one_blas_thread
+    def update(
+        self,
+        data: Any,
+        *,
+        key: Any = None,
+        inputs: Any = None,
+        channel: Any = None,
+        value: Any = None,
+        columns: Any = None,
+        learn: bool = True,
+    ) -> FleetReport:
+        """Fold in the rows of any number of keys, each into its own model.
+
+        Call it as `update(frame, key="patient", inputs="time")` with a pandas or polars frame or an
+        Arrow table, wide or long as for `ContinualGP.update`, or as `update({key: batch, …})`,
+        where a batch is whatever a single model takes, arrays being a pair (x, y). Keys that are
+        new begin a model.
+
+        Args:
+            data: A table, or a dictionary of batches by key.
+            key: The column of the table that has the keys.
+            inputs: The input column, or a list of them; by default the index.
+            channel: The column with the channels' names, if the table is long.
+            value: The column with the values, if it is long.
+            columns: Columns of a wide table that are not called as usual, by channel.
+            learn: Whether hyperparameters may be learned too.
+
+        Returns:
+            What happened to each key. Its `errors` have what went wrong, by key.
+
+        Raises:
+            DataError: If the table as a whole cannot be used.
+        """
+        begin, layout = time.perf_counter(), Layout(inputs, channel, value, columns)
+        with self._lock:
+            families = self._template.updater.specification.channels
+            intakes = read(data, key, layout, families, self._axes, self._schema_of)
+            self._note_form(intakes)
+            work = _Work(self, learn)
+            work.all(intakes)
+            report = work.report(intakes, begin)
+        if report.errors:
+            _log.warning("%s", report)
+        else:
+            _log.info("%s", report)
+        return report
+
+    def _schema_of(self, key: Hashable) -> Schema:
+        model = self._models.get(key)
+        return Schema() if model is None else model._version.progress.schema
+
+    def _note_form(self, intakes: Intakes) -> None:
+        """Take the form of the first data as the fleet's."""
+        first = next((i for i in intakes.read.values() if i.rows is not None), None)
+        if self._axes or first is None or first.rows is None:
+            return
+        self._axes = first.schema.axes
+        sentence = epochs(first.rows.x, self._axes)
+        if sentence is not None:
+            warnings.warn(sentence, EpochWarning, stacklevel=4)
+
+    # -- predicting ----------------------------------------------------------------------------
+
+    @on_one_blas_thread
+    def predict(
+        self,
+        x: Any,
+        *,
+        key: Any = None,
+        channel: str | None = None,
+        keys: Iterable[Hashable] | None = None,
+    ) -> FleetPredictions:
+        """What the models' channels will show.
+
+        Call it as `predict(frame, key="patient")`, where each row is predicted by the model of its
+        key, or as `predict(x)`, where every model predicts the same inputs.
+
+        Args:
+            x: A table with the keys and the inputs; or inputs as in `ContinualGP.predict`.
+            key: The column of the table that has the keys.
+            channel: The name of one channel; by default all of them.
+            keys: Which models predict `x`, if it has no keys; by default all that have data.
+
+        Returns:
+            Predictions by key; `to_frame()` puts them into one table. Keys without data, or with
+            inputs that cannot be used, are in its `errors`.
+
+        Raises:
+            DataError: If there is no such column, or a row has no key.
+        """
+        if key is None:
+            chosen = [k for k in self if self._has_data(k)] if keys is None else list(keys)
+            asked = dict.fromkeys(chosen, x)
+        else:
+            split = keyed(as_table(x), key)
+            asked = dict(zip(split.keys, map(split.part, split.rows_of()), strict=True))
+        parts: dict[Hashable, Any] = {}
+        errors: dict[Hashable, Exception] = {}
+        for name, own in asked.items():
+            try:
+                parts[name] = self._known(name).predict(own, channel)
+            except DataError as error:
+                errors[name] = error
+        return FleetPredictions(parts, errors)
+
+    def _has_data(self, key: Hashable) -> bool:
+        model = self._models.get(key)
+        return model is not None and model.state is not None
+
+    def _known(self, key: Hashable) -> ContinualGP:
+        model = self._models.get(key)
+        if model is None:
+            raise DataError(problem("a key of the fleet", repr(key), "Update it first."))
+        return model
+
+    # -- looking -------------------------------------------------------------------------------
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """A table of all keys and their channels, as they are now.
+
+        Args:
+            backend: "pandas" or "polars".
+
+        Returns:
+            The columns `key`, `channel`, `observations`, `silence` (how far the latest input of the
+            channel lies behind the fleet's; days, if inputs are times), `nlpd` and `coverage_50`,
+            `coverage_80`, `coverage_95`: moving averages over about the last 500 observations.
+        """
+        lines = []
+        with self._lock:
+            for key, model in self._models.items():
+                records = model._version.progress.calibrations
+                for name, seen in model.observations.items():
+                    last = self._latest[key].get(name, -np.inf)
+                    record = records.get(name)
+                    lines.append(Line(key, name, seen, 0.0, 0.0, False, 0, last, record))
+            columns = table(lines, self.latest)
+        for name in ("log_predictive", "surprise", "changed", "outliers"):
+            del columns[name]
+        return make_frame(columns, backend)
+
+
+@dataclasses.dataclass
+class _Work:
+    """One update of a fleet as it goes on."""
+
+    fleet: Fleet
+    learn: bool
+    keys: list[Hashable] = dataclasses.field(default_factory=list)
+    learned: list[Hashable] = dataclasses.field(default_factory=list)
+    lines: list[Line] = dataclasses.field(default_factory=list)
+    errors: dict[Hashable, Exception] = dataclasses.field(default_factory=dict)
+
+    def all(self, intakes: Intakes) -> None:
+        """Update all models, those whose updates are plain together."""
+        simple = []
+        for key, intake in intakes.read.items():
+            model = self.fleet._models.get(key)
+            update = None if model is None else plain(key, model, intake, learn=self.learn)
+            if update is None:
+                self.one(key, intake)
+            else:
+                simple.append(update)
+        for done in made(simple):
+            if not (isinstance(done, Done) and self._kept(done)):
+                update = done.update if isinstance(done, Done) else done
+                self.one(update.key, update.intake)
+
+    def _kept(self, done: Done) -> bool:
+        """Keep what an update led to, unless the model was changed by someone else meanwhile."""
+        update, scores = done.update, done.scores
+        with update.model._changing() as (_, progress):
+            if progress is not update.progress:
+                return False
+            update.model._version = update.model._version._replace(progress=done.progress)
+        self.keys.append(update.key)
+        latest = self._latest(update.key, update.rows)
+        for name, own in scores.rows.items():
+            self.lines.append(
+                Line(
+                    update.key,
+                    name,
+                    len(own),
+                    float(np.mean(own)),
+                    scores.surprise[name],
+                    name in scores.changed,
+                    scores.outliers[name],
+                    latest[name],
+                    done.progress.calibrations.get(name),
+                )
+            )
+        return True
+
+    def _latest(self, key: Hashable, rows: Rows | None) -> dict[str, float]:
+        """The latest input of each channel of a key, with these rows."""
+        latest = self.fleet._latest.setdefault(key, {})
+        if rows is not None:
+            for name, own in rows.by_channel():
+                now = float(np.max(rows.x[own, 0]))
+                latest[name] = max(latest.get(name, -np.inf), now)
+        return latest
+
+    def one(self, key: Hashable, intake: Intake) -> None:
+        """Update one model by itself. A key whose first batch fails does not come to be."""
+        fleet = self.fleet
+        model = fleet._models.get(key) or fleet._blank()
+        try:
+            with model._changing() as (updater, progress):
+                if intake.rows is None:
+                    report = model._passed_over(intake)
+                else:
+                    start = dataclasses.replace(progress, schema=intake.schema)
+                    result = updater.update(start, intake.rows, learn=self.learn)
+                    report = model._keep(result, intake)
+        except Exception as error:  # one key's failure must not be that of ten thousand
+            self.errors[key] = error
+            return
+        fleet._models.setdefault(key, model)
+        self.keys.append(key)
+        self._note(key, intake, report)
+
+    def _note(self, key: Hashable, intake: Intake, report: UpdateReport) -> None:
+        latest = self._latest(key, intake.rows)
+        if report.result is Result.LEARNED:
+            self.learned.append(key)
+        for name, count in report.observations.items():
+            self.lines.append(
+                Line(
+                    key,
+                    name,
+                    count,
+                    report.log_predictive[name],
+                    report.surprise.get(name, np.nan),
+                    name in report.changed,
+                    report.outliers.get(name, 0),
+                    latest[name],
+                    report._calibrations.get(name),
+                )
+            )
+
+    def report(self, intakes: Intakes, begin: float) -> FleetReport:
+        """What was done."""
+        return FleetReport(
+            self.keys,
+            self.learned,
+            {**intakes.errors, **self.errors},
+            {name: intake.dropped for name, intake in intakes.read.items() if intake.dropped},
+            self.fleet.latest,
+            time.perf_counter() - begin,
+            self.lines,
+        )
+
+
+def _check_is_blank(model: Any) -> None:
+    if not isinstance(model, ContinualGP) or model.state is not None:
+        raise ConfigurationError(
+            problem(
+                "a model without data, which every key begins as",
+                repr(model),
+                "Call `Fleet(ContinualGP(…))`; models with data are added by `fleet.add(key, …)`.",
+            )
+        )
