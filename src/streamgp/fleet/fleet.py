@@ -2,10 +2,12 @@
 
 import dataclasses
 import logging
+import os
 import threading
 import time
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,12 @@ from streamgp.fleet.intakes import Intakes, read
 from streamgp.fleet.plain import plain
 from streamgp.fleet.predictions import FleetPredictions
 from streamgp.fleet.report import FleetReport, Line, table
+from streamgp.fleet.stored import StoredLatest, StoredModels
 from streamgp.fleet.together import Done, made
 from streamgp.gp import ContinualGP
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.online.report import Result, UpdateReport
+from streamgp.store import Change, Store
 
 _log = logging.getLogger(__name__)
 
@@ -40,11 +44,18 @@ class Fleet(Mapping[Hashable, ContinualGP]):
     `fleet[key]` is the model itself, not a copy: what it learns by itself, the fleet knows. A fleet
     may be used from several threads, as a model may be. Updates of a fleet wait for each other.
 
+    With a store, every update is on disk when it returns, all keys of it or none, and only the
+    models in use are in memory. `transaction` stores several updates and the offset of their source
+    together. Keys are then all text, or all whole numbers.
+
     Args:
         model: A model without data. Every key begins as it is.
+        store: A `Store` that is the fleet's alone, or what `Store` takes: the path of a file or the
+            URL of a database. Keys that are there belong to the fleet. By default there is none.
+        live: With a store, the number of models that stay in memory.
 
     Raises:
-        ConfigurationError: If the model has data.
+        ConfigurationError: If the model has data, or the store has models of another kind.
 
     Example:
         >>> import numpy as np, pandas as pd, streamgp as sgp
@@ -58,13 +69,26 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         (1,)
     """
 
-    def __init__(self, model: ContinualGP):
+    def __init__(
+        self,
+        model: ContinualGP,
+        *,
+        store: Store | str | os.PathLike[str] | None = None,
+        live: int = 1000,
+    ):
         _check_is_blank(model)
         self._template = model._version
-        self._models: dict[Hashable, ContinualGP] = {}
-        self._latest: dict[Hashable, dict[str, float]] = {}  # input of each channel
+        self._models: MutableMapping[Hashable, ContinualGP] = {}
+        self._latest: MutableMapping[Hashable, dict[str, float]] = {}  # input of each channel
         self._axes: tuple[Axis, ...] = ()
         self._lock = threading.RLock()
+        if store is not None:
+            self._models = StoredModels(store if isinstance(store, Store) else Store(store), live)
+            self._latest = StoredLatest(self._models)
+            for key in self:
+                self._check_is_of_kind(self[key])
+                self._axes = self[key].axes
+                break
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -87,6 +111,8 @@ class Fleet(Mapping[Hashable, ContinualGP]):
     @property
     def latest(self) -> float:
         """The largest first input of all keys so far, as a number (times in days)."""
+        if isinstance(self._models, StoredModels):
+            return self._models.latest
         found = (value for own in list(self._latest.values()) for value in own.values())
         return max(found, default=-np.inf)
 
@@ -118,7 +144,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             ConfigurationError: If the key exists, or the model has other channels.
         """
-        with self._lock:
+        with self._lock, self._saving():
             if key in self._models:
                 raise ConfigurationError(
                     problem("a new key", f"{key!r}, which exists", "Use `fleet[key]`.")
@@ -143,9 +169,59 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             KeyError: If there is no such key.
         """
-        with self._lock:
+        with self._lock, self._saving():
             self._latest.pop(key, None)
             return self._models.pop(key)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Change]:
+        """Store what several updates change together, with the offsets of their sources.
+
+        Returns:
+            A context manager that gives a `Change`, as `Store.transaction` does. Updates inside its
+            block are stored when the block ends. If an exception leaves it, the fleet is again as
+            the store has it; models that were taken out of it before are then no longer its own.
+
+        Raises:
+            ConfigurationError: If the fleet has no store.
+            StaleError: When the block ends, if another program has changed a key.
+
+        Example:
+            >>> import tempfile, streamgp as sgp
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
+            >>> fleet = sgp.Fleet(model, store=f"{folder.name}/ward.db", live=10)
+            >>> with fleet.transaction() as change:
+            ...     report = fleet.update({"bed A": ([0.0, 1.0], [0.2, 0.3])})
+            ...     change.set_offset("readings.csv", {"row": 2})
+            >>> fleet.close(); folder.cleanup()
+        """
+        with self._lock, self._stored().transaction() as change:
+            yield change
+
+    @property
+    def store(self) -> Store:
+        """Where the models are.
+
+        Raises:
+            ConfigurationError: If the fleet has no store.
+        """
+        return self._stored().store
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._stored().store.close()
+
+    def _stored(self) -> StoredModels:
+        if not isinstance(self._models, StoredModels):
+            raise ConfigurationError(
+                problem("a fleet with a store", "one without", "Call `Fleet(…, store=path)`.")
+            )
+        return self._models
+
+    def _saving(self) -> AbstractContextManager[None]:
+        """A block whose changes are stored together, if there is a store."""
+        return nullcontext() if isinstance(self._models, dict) else self._stored().saving()
 
     def _blank(self) -> ContinualGP:
         """A new model."""
@@ -207,7 +283,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             DataError: If the table as a whole cannot be used.
         """
         begin, layout = time.perf_counter(), Layout(inputs, channel, value, columns)
-        with self._lock:
+        with self._lock, self._saving():
             families = self._template.updater.specification.channels
             intakes = read(data, key, layout, families, self._axes, self._schema_of)
             self._note_form(intakes)
