@@ -85,10 +85,18 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         if store is not None:
             self._models = StoredModels(store if isinstance(store, Store) else Store(store), live)
             self._latest = StoredLatest(self._models)
-            for key in self:
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """Have the form of the models that the store has."""
+        key = next(iter(self), None)
+        if key is not None:
+            try:
                 self._check_is_of_kind(self[key])
-                self._axes = self[key].axes
-                break
+            except ConfigurationError:
+                self.close()
+                raise
+            self._axes = self[key].axes
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
