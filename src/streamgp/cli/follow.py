@@ -3,7 +3,6 @@
 import io
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -97,16 +96,3 @@ class Feed:
     def _frame(self, came: Lines, held: list[bytes]) -> pd.DataFrame:
         text = b"".join([came.header, *held])
         return tables.parsed(io.BytesIO(text), self._kind, self._source, self._times)
-
-
-def told(path: Path, source: str, rows: int, skip: int, is_lost: bool) -> str:
-    """Say where a run goes on."""
-    learned = f"{path} has learned {rows:,} rows."
-    if is_lost:
-        return (
-            f"{learned} The file that the last of them came from is gone. The run goes on with the "
-            f"first row of {source}; rows that only the other file had are not learned."
-        )
-    if skip:
-        return f"{learned} The first {skip:,} rows of {source} are skipped."
-    return f"{learned} The run goes on with the next row of {source}."

@@ -13,22 +13,17 @@ size that the file of predictions had at that time. A run that finds a snapshot 
 """
 
 import dataclasses
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pandas as pd
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import streamgp as sgp
-from streamgp.cli import follow, tables
 from streamgp.cli.bookkeeping import Bookkeeping
+from streamgp.cli.feeds import Learned, Source, feed
 from streamgp.cli.prequential import Predictions, as_observations, predicted, scored
+from streamgp.cli.running import bar, interruptions
 from streamgp.configuration import Config
 from streamgp.errors import ConfigurationError, problem
 from streamgp.online.report import UpdateReport
@@ -107,40 +102,28 @@ class Run:
 
 
 def run(
-    config: Config,
-    source: str,
-    path: Path,
-    *,
-    out: Path | None = None,
-    resume: bool = True,
-    skip_learned: bool = False,
-    is_followed: bool = False,
-    format: str | None = None,  # noqa: A002
+    config: Config, source: Source, path: Path, *, out: Path | None = None, resume: bool = True
 ) -> bool:
     """Stream a table into a model.
 
     Args:
         config: What the model is and how its data come.
-        source: The table's file, or `-` for standard input.
+        source: The table.
         path: The file of the snapshot.
         out: The file of predictions, if any.
         resume: Whether to continue from a snapshot that exists.
-        skip_learned: Whether the rows of standard input begin again with the first one, so that
-            those that were learned are left out. Rows of files that were learned always are.
-        is_followed: Whether to wait for further rows at the end of the file.
-        format: The format of the table, if the name of its file does not tell.
 
     Returns:
         Whether the table was read to its end. If not, the run was interrupted.
     """
     console = Console(stderr=True)
     running = Run(config, path, out, resume=resume)
-    feed = _feed(running, source, console, skip_learned, is_followed, format)
-    with _interruptions() as interrupted, _bar(console, running.rows) as show:
+    pieces = feed(source, config, Learned(str(path), running.rows, running.place), console)
+    with interruptions() as interrupted, bar(console, running.rows) as show:
         saved, is_due = time.monotonic(), False
-        for frame, place in feed:
+        for frame, place in pieces:
             if frame is not None:
-                show(len(frame), running.take(frame))
+                show(len(frame), _scores(running.take(frame)))
             is_due |= frame is not None or place != running.place
             running.place = place
             if is_due and (interrupted or time.monotonic() - saved >= config.stream.snapshot):
@@ -164,77 +147,6 @@ def run(
     return True
 
 
-def _feed(
-    running: Run,
-    source: str,
-    console: Console,
-    skip_learned: bool,
-    is_followed: bool,
-    format: str | None,  # noqa: A002
-) -> Iterator[follow.Piece]:
-    """The rows that were not learned yet, and a word on where they begin."""
-    config, place = running.config, running.place
-    skip = running.rows if skip_learned or source != tables.STDIN else 0
-    columns, size = config.data.columns, config.stream.batch
-    if is_followed:
-        skip = 0 if place is not None else skip
-        feed = follow.Feed(source, size, columns, place=place, skip=skip, format=format)
-        if running.rows:
-            told = follow.told(running.path, source, running.rows, skip, feed.is_lost)
-            console.print(told, soft_wrap=True)
-        return iter(feed)
-    if place is not None and source != tables.STDIN:
-        raise ConfigurationError(
-            problem(
-                f"`--follow`, with which {running.path} was made",
-                "a file whose rows are to be counted from its begin",
-                "Add `--follow`, or start a new model with `--restart`.",
-            )
-        )
-    if running.rows:
-        console.print(_continued(running.path, source, running.rows, skip), soft_wrap=True)
-    frames = tables.pieces(source, size, columns, skip=skip, format=format)
-    return (follow.Piece(frame, place) for frame in frames)
-
-
-def _continued(path: Path, source: str, rows: int, skip: int) -> str:
-    """Say what happens to the rows at the beginning of the table."""
-    if skip:
-        where = "standard input" if source == tables.STDIN else source
-        return f"{path} has learned {rows:,} rows. The first {skip:,} rows of {where} are skipped."
-    return f"{path} has learned {rows:,} rows. No row of standard input is skipped."
-
-
-@contextmanager
-def _interruptions() -> Iterator[list[int]]:
-    """Collect signals to stop, so that the current batch is learned and saved first."""
-    received: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if received:  # the second signal stops the run at once
-            raise KeyboardInterrupt
-        received.append(number)
-
-    kinds = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(kind, note) for kind in kinds]
-    try:
-        yield received
-    finally:
-        for kind, handler in zip(kinds, before, strict=True):
-            signal.signal(kind, handler)
-
-
-@contextmanager
-def _bar(console: Console, done: int) -> Iterator[Any]:
-    columns = (
-        TextColumn("rows"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.fields[last]}"),
-    )  # fmt: skip
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("rows", total=None, completed=done, last="")
-
-        def show(more: int, report: UpdateReport) -> None:
-            scores = ", ".join(f"{n} {s:.2f}" for n, s in report.log_predictive.items())
-            progress.update(task, advance=more, last=f"{report.result} {scores}")
-
-        yield show
+def _scores(report: UpdateReport) -> str:
+    scores = ", ".join(f"{n} {s:.2f}" for n, s in report.log_predictive.items())
+    return f"{report.result} {scores}"
