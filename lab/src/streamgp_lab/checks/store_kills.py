@@ -14,7 +14,6 @@ import io
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Hashable
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +47,7 @@ BATCH = 50
 LIVE = 8  # fewer than there are keys, so that models come and go
 PLACES = np.linspace(0.0, 8.0, 5)
 
-States = dict[Hashable, bytes]
+States = dict[str, bytes]
 
 
 def table(rows: int, keys: int, seed: int) -> pd.DataFrame:
@@ -98,7 +97,7 @@ def history(folder: Path) -> list[States]:
     found: list[States] = [{}]
     for begin in range(0, len(frame), BATCH):
         report = fleet.update(frame[begin : begin + BATCH], key="key", inputs="time")
-        found.append({**found[-1], **{key: fleet[key].to_bytes() for key in report.keys}})
+        found.append({**found[-1], **{str(key): fleet[key].to_bytes() for key in report.keys}})
     fleet.close()
     return found
 
