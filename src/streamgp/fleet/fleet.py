@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from streamgp.data.axes import Axis
+from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.data.epochs import epochs
 from streamgp.data.frames import make_frame
@@ -22,8 +22,11 @@ from streamgp.data.schema import Schema
 from streamgp.errors import ConfigurationError, DataError, EpochWarning, problem
 from streamgp.fleet.intakes import Intakes, read
 from streamgp.fleet.plain import plain
+from streamgp.fleet.pool import Pool
+from streamgp.fleet.population import Population
 from streamgp.fleet.predictions import FleetPredictions
 from streamgp.fleet.report import FleetReport, Line, table
+from streamgp.fleet.shared import Shared, check_is_chain, shared_by
 from streamgp.fleet.stored import StoredLatest, StoredModels
 from streamgp.fleet.together import Done, made
 from streamgp.gp import ContinualGP
@@ -50,12 +53,19 @@ class Fleet(Mapping[Hashable, ContinualGP]):
 
     Args:
         model: A model without data. Every key begins as it is.
+        population: Whether new keys start from what the fleet has learned, with hyperparameters
+            pooled over keys and their spread between keys as priors, so that few observations of a
+            new key are enough. A key's model then depends on the keys before it.
+        shared: Whether all keys have the same hyperparameters, which are learned from all of them
+            together whenever the observations of the fleet have doubled. For keys of one kind and
+            one unit, on chains. Levels are still each key's own.
         store: A `Store` that is the fleet's alone, or what `Store` takes: the path of a file or the
             URL of a database. Keys that are there belong to the fleet. By default there is none.
         live: With a store, the number of models that stay in memory.
 
     Raises:
-        ConfigurationError: If the model has data, or the store has models of another kind.
+        ConfigurationError: If the model has data, or cannot share its hyperparameters, or the store
+            has models of another kind.
 
     Example:
         >>> import numpy as np, pandas as pd, streamgp as sgp
@@ -73,14 +83,23 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         self,
         model: ContinualGP,
         *,
+        population: bool = False,
+        shared: bool = False,
         store: Store | str | os.PathLike[str] | None = None,
         live: int = 1000,
     ):
         _check_is_blank(model)
+        _check_not_both(population, shared)
         self._template = model._version
+        self._pool = Pool() if population else None
+        self._shared: Shared | None = None
+        if shared:
+            self._shared, updater = shared_by(self._template.updater)
+            self._template = self._template._replace(updater=updater)
         self._models: MutableMapping[Hashable, ContinualGP] = {}
         self._latest: MutableMapping[Hashable, dict[str, float]] = {}  # input of each channel
         self._axes: tuple[Axis, ...] = ()
+        self._total = 0  # observations, of keys that are gone too
         self._lock = threading.RLock()
         if store is not None:
             self._models = StoredModels(store if isinstance(store, Store) else Store(store), live)
@@ -124,8 +143,18 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         found = (value for own in list(self._latest.values()) for value in own.values())
         return max(found, default=-np.inf)
 
+    @property
+    def population(self) -> Population | None:
+        """What new keys start from; None if nothing was asked for, or too few keys have learned."""
+        if self._shared is not None:
+            return self._shared.start
+        return None if self._pool is None else self._pool.population
+
     def __getitem__(self, key: Hashable) -> ContinualGP:
-        return self._models[key]
+        model = self._models[key]
+        if self._shared is not None:
+            self._shared.adopted(model)
+        return model
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(list(self._models))
@@ -160,6 +189,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             if model is not None:
                 self._check_is_of_kind(model)
             self._models[key] = self._blank() if model is None else model
+            self._total += sum(self._models[key].observations.values())
             self._latest[key] = self._latest_of(self._models[key])
             if model is not None and not self._axes:
                 self._axes = model.axes
@@ -233,8 +263,12 @@ class Fleet(Mapping[Hashable, ContinualGP]):
 
     def _blank(self) -> ContinualGP:
         """A new model."""
-        model = ContinualGP.__new__(ContinualGP)
-        model._set_up(self._template, {}, {})
+        model, version = ContinualGP.__new__(ContinualGP), self._template
+        if self.population is not None:
+            asked = self.population.specification(version.updater.specification)
+            updater = dataclasses.replace(version.updater, specification=asked)
+            version = version._replace(updater=updater)
+        model._set_up(version, {}, {})
         return model
 
     def _latest_of(self, model: ContinualGP) -> dict[str, float]:
@@ -313,10 +347,18 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         first = next((i for i in intakes.read.values() if i.rows is not None), None)
         if self._axes or first is None or first.rows is None:
             return
-        self._axes = first.schema.axes
+        axes = first.schema.axes
+        if self._shared is not None:
+            check_is_chain(self._template.updater, input_names(axes), axes)
+        self._axes = axes
         sentence = epochs(first.rows.x, self._axes)
         if sentence is not None:
             warnings.warn(sentence, EpochWarning, stacklevel=4)
+
+    def _learn_shared(self) -> None:
+        """Learn the hyperparameters of all keys, if they are shared and that is due."""
+        if self._shared is not None and self._shared.is_due(self._total):
+            self._shared = self._shared.learned(self, self._total)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -367,7 +409,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         return model is not None and model.state is not None
 
     def _known(self, key: Hashable) -> ContinualGP:
-        model = self._models.get(key)
+        model = self.get(key)
         if model is None:
             raise DataError(problem("a key of the fleet", repr(key), "Update it first."))
         return model
@@ -414,7 +456,7 @@ class _Work:
         """Update all models, those whose updates are plain together."""
         simple = []
         for key, intake in intakes.read.items():
-            model = self.fleet._models.get(key)
+            model = self.fleet.get(key)
             update = None if model is None else plain(key, model, intake, learn=self.learn)
             if update is None:
                 self.one(key, intake)
@@ -424,6 +466,8 @@ class _Work:
             if not (isinstance(done, Done) and self._kept(done)):
                 update = done.update if isinstance(done, Done) else done
                 self.one(update.key, update.intake)
+        if self.learn:
+            self.fleet._learn_shared()
 
     def _kept(self, done: Done) -> bool:
         """Keep what an update led to, unless the model was changed by someone else meanwhile."""
@@ -433,6 +477,7 @@ class _Work:
                 return False
             update.model._version = update.model._version._replace(progress=done.progress)
         self.keys.append(update.key)
+        self.fleet._total += update.rows.size
         latest = self._latest(update.key, update.rows)
         for name, own in scores.rows.items():
             self.lines.append(
@@ -462,7 +507,7 @@ class _Work:
     def one(self, key: Hashable, intake: Intake) -> None:
         """Update one model by itself. A key whose first batch fails does not come to be."""
         fleet = self.fleet
-        model = fleet._models.get(key) or fleet._blank()
+        model = fleet._blank() if key not in fleet else fleet[key]
         try:
             with model._changing() as (updater, progress):
                 if intake.rows is None:
@@ -477,11 +522,16 @@ class _Work:
         fleet._models.setdefault(key, model)
         self.keys.append(key)
         self._note(key, intake, report)
+        if self.learn:  # so that further new keys of a first table start from these
+            fleet._learn_shared()
 
     def _note(self, key: Hashable, intake: Intake, report: UpdateReport) -> None:
         latest = self._latest(key, intake.rows)
+        self.fleet._total += sum(report.observations.values())
         if report.result is Result.LEARNED:
             self.learned.append(key)
+            if self.fleet._pool is not None:
+                self.fleet._pool = self.fleet._pool.seen(key, self.fleet._models)
         for name, count in report.observations.items():
             self.lines.append(
                 Line(
@@ -507,6 +557,17 @@ class _Work:
             self.fleet.latest,
             time.perf_counter() - begin,
             self.lines,
+        )
+
+
+def _check_not_both(population: bool, shared: bool) -> None:
+    if population and shared:
+        raise ConfigurationError(
+            problem(
+                "`population=True` or `shared=True`",
+                "both",
+                "Shared hyperparameters are those of the population.",
+            )
         )
 
 
