@@ -7,11 +7,12 @@ import threading
 import time
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from streamgp import persistence
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.data.epochs import epochs
@@ -27,7 +28,7 @@ from streamgp.fleet.population import Population
 from streamgp.fleet.predictions import FleetPredictions
 from streamgp.fleet.report import FleetReport, Line, table
 from streamgp.fleet.shared import Shared, check_is_chain, shared_by
-from streamgp.fleet.stored import StoredLatest, StoredModels
+from streamgp.fleet.stored import Sample, StoredLatest, StoredModels
 from streamgp.fleet.together import Done, made
 from streamgp.gp import ContinualGP
 from streamgp.numerics.blas_threads import on_one_blas_thread
@@ -35,6 +36,8 @@ from streamgp.online.report import Result, UpdateReport
 from streamgp.store import Change, Store
 
 _log = logging.getLogger(__name__)
+
+_SAMPLE = 200  # models of a store that are looked at for what all have in common
 
 
 class Fleet(Mapping[Hashable, ContinualGP]):
@@ -100,6 +103,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         self._latest: MutableMapping[Hashable, dict[str, float]] = {}  # input of each channel
         self._axes: tuple[Axis, ...] = ()
         self._total = 0  # observations, of keys that are gone too
+        self._first = (self._pool, self._shared)  # before anything is learned
         self._lock = threading.RLock()
         if store is not None:
             self._models = StoredModels(store if isinstance(store, Store) else Store(store), live)
@@ -116,6 +120,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
                 self.close()
                 raise
             self._axes = self[key].axes
+        self._read_common()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -234,8 +239,9 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             ...     change.set_offset("readings.csv", {"row": 2})
             >>> fleet.close(); folder.cleanup()
         """
-        with self._lock, self._stored().transaction() as change:
+        with self._lock, self._saving_common(), self._stored().transaction() as change:
             yield change
+            self._write_common()
 
     @property
     def store(self) -> Store:
@@ -257,9 +263,42 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             )
         return self._models
 
-    def _saving(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def _saving(self) -> Iterator[None]:
         """A block whose changes are stored together, if there is a store."""
-        return nullcontext() if isinstance(self._models, dict) else self._stored().saving()
+        if isinstance(self._models, dict):
+            yield
+            return
+        with self._saving_common(), self._stored().saving():
+            yield
+            self._write_common()
+
+    @contextmanager
+    def _saving_common(self) -> Iterator[None]:
+        """A block after which, if it fails, what is common to all keys is as it was."""
+        axes = self._axes
+        try:
+            yield
+        except BaseException:
+            self._axes = axes
+            self._read_common()
+            raise
+
+    def _write_common(self) -> None:
+        """Hand over what is common to all keys to those who store it."""
+        common = {"pool": self._pool, "shared": self._shared, "total": self._total}
+        self._stored().common = persistence.wrap(common)
+
+    def _read_common(self) -> None:
+        (pool, shared), common = self._first, self._stored().common
+        found = persistence.unwrap(common) if common else {}
+        self._total = found.get("total", 0)
+        self._pool = pool and (found.get("pool") or pool)
+        self._shared = shared and (found.get("shared") or shared)
+
+    def _some(self) -> Mapping[Hashable, ContinualGP]:
+        """The models that something common to all is learned from."""
+        return self if isinstance(self._models, dict) else Sample(self, _SAMPLE, self._total)
 
     def _blank(self) -> ContinualGP:
         """A new model."""
@@ -358,7 +397,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
     def _learn_shared(self) -> None:
         """Learn the hyperparameters of all keys, if they are shared and that is due."""
         if self._shared is not None and self._shared.is_due(self._total):
-            self._shared = self._shared.learned(self, self._total)
+            self._shared = self._shared.learned(self._some(), self._total)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -531,7 +570,7 @@ class _Work:
         if report.result is Result.LEARNED:
             self.learned.append(key)
             if self.fleet._pool is not None:
-                self.fleet._pool = self.fleet._pool.seen(key, self.fleet._models)
+                self.fleet._pool = self.fleet._pool.seen(key, self.fleet._some())
         for name, count in report.observations.items():
             self.lines.append(
                 Line(

@@ -4,9 +4,10 @@ Which models have changed is seen by their versions, which a change replaces as 
 model learns by itself is stored with the next transaction too.
 """
 
+import base64
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, MutableMapping
+from collections.abc import Hashable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
@@ -33,6 +34,7 @@ class StoredModels(MutableMapping[Hashable, ContinualGP]):
 
     Attributes:
         store: The store.
+        common: What the fleet knows beside its models, which is stored with them.
     """
 
     def __init__(self, store: Store, live: int):
@@ -44,6 +46,7 @@ class StoredModels(MutableMapping[Hashable, ContinualGP]):
     def _forget_changes(self) -> None:
         """Be as the store was when models were last read or written."""
         self._removed.clear()
+        self.common = self._common
         for key, model in list(self._alive.items()):
             if self._is_changed(model):
                 del self._alive[key]
@@ -54,6 +57,7 @@ class StoredModels(MutableMapping[Hashable, ContinualGP]):
         said = self.store.offset(_FLEET) or {}
         self._kind: str | None = said.get("keys")
         self._latest: float = said.get("latest", -np.inf)
+        self.common = self._common = base64.b64decode(said.get("common", ""))
         self._recent: OrderedDict[Hashable, ContinualGP] = OrderedDict()
         self._alive: WeakValueDictionary[Hashable, ContinualGP] = WeakValueDictionary()
         self._stored: WeakKeyDictionary[ContinualGP, tuple[Any, int]] = WeakKeyDictionary()
@@ -75,6 +79,9 @@ class StoredModels(MutableMapping[Hashable, ContinualGP]):
                 self._alive[key] = model
                 self._stored[model] = (model._version, stored.info.version)
             self._use(key, model)
+            if len(self._recent) > 2 * self._live and not self._is_open:
+                with self.transaction():  # as many models as that have changed by themselves
+                    pass
             return model
 
     def __setitem__(self, key: Hashable, model: ContinualGP) -> None:
@@ -141,6 +148,7 @@ class StoredModels(MutableMapping[Hashable, ContinualGP]):
             finally:
                 self._is_open = False
             self._removed.clear()
+            self._common = self.common
             for key, version, model in changed:
                 self._stored[model] = (version, change.versions[self._text(key)])
             while len(self._recent) > self._live:
@@ -175,9 +183,11 @@ class StoredModels(MutableMapping[Hashable, ContinualGP]):
             text = self._text(key)
             if text in self.store:
                 change.delete(text)
-        if changed:
+        if changed or self.common != self._common:
             self._latest = self.latest
-            said = {} if np.isinf(self._latest) else {"latest": self._latest}
+            said: dict[str, Any] = {} if np.isinf(self._latest) else {"latest": self._latest}
+            if self.common:
+                said["common"] = base64.b64encode(self.common).decode()
             change.set_offset(_FLEET, {"keys": self._kind, **said})
         return changed
 
@@ -223,6 +233,30 @@ class StoredLatest(MutableMapping[Hashable, dict[str, float]]):
 
     def __len__(self) -> int:
         return len(self._models)
+
+
+class Sample(Mapping[Hashable, ContinualGP]):
+    """Some models of a fleet, drawn at random when somebody asks for them.
+
+    Args:
+        fleet: All models, of which not all can be looked at.
+        most: The number of those that are drawn.
+        seed: Of the draw.
+    """
+
+    def __init__(self, fleet: Mapping[Hashable, ContinualGP], most: int, seed: int):
+        self._fleet, self._most, self._seed = fleet, most, seed
+
+    def __getitem__(self, key: Hashable) -> ContinualGP:
+        return self._fleet[key]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        keys = list(self._fleet)
+        order = np.random.default_rng(self._seed).permutation(len(keys))
+        return iter([keys[i] for i in order[: self._most].tolist()])
+
+    def __len__(self) -> int:
+        return min(len(self._fleet), self._most)
 
 
 def latest_of(model: ContinualGP) -> dict[str, float]:

@@ -217,3 +217,43 @@ def test_models_of_another_kind_are_not_taken_over(where, fleet):
     feed(fleet, ward(BEDS))
     with pytest.raises(sgp.ConfigurationError, match="of one kind"):
         sgp.Fleet(sgp.ContinualGP(sgp.Poisson()), store=where)
+
+
+@pytest.mark.parametrize("kind", ["population", "shared"])
+def test_what_is_common_to_all_keys_is_stored_too(tmp_path, kind):
+    model = sgp.ContinualGP(
+        sgp.Gaussian(), latents=sgp.Matern32(), learning=sgp.VEM(evaluations=3, every=10)
+    )
+    path = tmp_path / "ward.db"
+
+    def rows(keys, begin, seed):
+        generator = np.random.default_rng(seed)
+        hours = np.tile(np.arange(begin, begin + 24) * 0.5, len(keys))
+        values = np.sin(hours) + 0.1 * generator.normal(size=len(hours))
+        return pd.DataFrame({"bed": np.repeat(keys, 24), "hour": hours, "y": values})
+
+    keys = [f"bed {i}" for i in range(9)]
+    plain = sgp.Fleet(model, **{kind: True})
+    fleet = sgp.Fleet(model, store=path, live=3, **{kind: True})
+    for each in (plain, fleet):
+        feed(each, rows(keys, 0, 1))
+    assert fleet.population is not None
+    before = fleet._total
+
+    def fail():
+        with fleet.transaction():
+            feed(fleet, rows(keys[:4], 24, 2))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert fleet._total == before
+    fleet.close()
+    again = sgp.Fleet(model, store=path, live=3, **{kind: True})
+    assert again._total == before == plain._total
+    for each in (plain, again):
+        feed(each, rows([*keys[:4], "new"], 24, 2))
+    for bed in ("new", *keys):
+        means = [each[bed].predict([20.0]).mean for each in (plain, again)]
+        np.testing.assert_allclose(*means, rtol=0, atol=1e-6)
+    again.close()
