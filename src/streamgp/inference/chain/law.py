@@ -100,7 +100,7 @@ class Law:
             found[q] += part.readout @ part.covariance(0.0) @ part.readout
         return found
 
-    @property
+    @functools.cached_property
     def resolution(self) -> float:
         """The longest interval whose ends tell nearly all of it."""
         return min(part.resolution for part in self.parts)

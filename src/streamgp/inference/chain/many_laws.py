@@ -22,14 +22,15 @@ Which = Int[np.ndarray, " n"]
 Kind = tuple[tuple[type, int, int], ...]
 
 
+_STACKABLE = {MaternState, ConstantState, HarmonicState, LineState}
+
+
 def kind_of(law: Law) -> Kind | None:
     """The kinds of a law's states, and whose they are; None if one cannot be stacked."""
-    found = []
-    for part, latent in zip(law.parts, law.latent, strict=True):
-        if type(part) not in (MaternState, ConstantState, HarmonicState, LineState):
-            return None
-        found.append((type(part), len(part.readout), latent))
-    return tuple(found)
+    kinds = [type(part) for part in law.parts]
+    if not _STACKABLE.issuperset(kinds):
+        return None
+    return tuple(zip(kinds, law.sizes, law.latent, strict=True))
 
 
 class _Stack(NamedTuple):
