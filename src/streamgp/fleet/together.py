@@ -12,6 +12,7 @@ from streamgp.fleet.plain import Plain, sort_of
 from streamgp.fleet.summaries import Summaries
 from streamgp.inference.chain.elements import Forward, Gains, joined
 from streamgp.inference.chain.grid import following
+from streamgp.inference.chain.known import Window
 from streamgp.inference.chain.many import (
     Absorbed,
     Arrivals,
@@ -124,7 +125,9 @@ class _Batch:
             kept = Forward(kept.mean[:-1], kept.spread[:-1])
         segment = _extended(last, update, absorbed.linear[own], absorbed.precision[own])
         gains = Gains(absorbed.gram[k], float(absorbed.evidence[k]))
-        known = known.extended(segment, joined(kept, forward), gains)
+        number = len(known.links) - 1
+        window = Window(number, number + 1, last, known.links[-1].forward, known.after(number))
+        known = known.replaced(window, segment, joined(kept, forward), gains)
         totals, count = state.totals, absorbed.rows[k]
         totals = Totals(
             totals.slack + absorbed.slack[k],

@@ -48,7 +48,7 @@ def times_after(state: ChainState, x: list[float]) -> list[float] | None:
     They are all beyond its end; None if the last interval should be split.
     """
     rows = sorted(set(x))
-    spacing = _spacing(state, state.mixing.law, rows)
+    spacing = _spacing(state, state.mixing.law, np.array(rows))
     last = state.segments[-1]
     begin, end = last.times[-2:].tolist()
     inside = any(begin < row < end for row in rows)
@@ -74,7 +74,7 @@ def settled(state: ChainState, x: Times) -> Bool[np.ndarray, " n"]:
     return found
 
 
-def _spacing(state: ChainState, law: Law, rows: Times | list[float]) -> float:
+def _spacing(state: ChainState, law: Law, rows: Times) -> float:
     """How far apart new times are at least.
 
     A chain that covers a few lengthscales only has more times than it needs, because that costs

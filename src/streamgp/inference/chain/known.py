@@ -262,17 +262,6 @@ class Known:
         gains = self.gains if change is None else self.gains + change
         return Known(self.mixing, every, gains, afters)
 
-    def extended(self, segment: Segment, forward: Forward, change: Gains) -> "Known":
-        """The chain with more data and perhaps further intervals in its last link.
-
-        Args:
-            segment: What comes in the place of the last segment. It is not too long.
-            forward: What is known at its states from data before them.
-            change: How the gains changed.
-        """
-        links = (*self.links[:-1], Link(segment, forward))
-        return Known(self.mixing, links, self.gains + change, list(self.afters))
-
     def _onward(self, message: Forward, links: tuple[Link, ...]) -> tuple[Link, ...]:
         """The links after a change, with what is known before them brought up to date."""
         found: list[Link] = []
