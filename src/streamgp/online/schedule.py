@@ -19,7 +19,7 @@ _CALM = 2.0  # surprise up to which hyperparameters are learned from a world tha
 _WORTH_REMEMBERING = 0.1  # rows that are remembered, as a part of those between two M steps
 _GROWTH = 1.5  # of the data, or of a large batch, between two M steps that take their time
 _APART = 50  # the part of all observations that comes between two M steps is one over this
-_OFTEN = 20  # such M steps come that many times as often as `every` says
+_OFTEN = 10  # such M steps come that many times as often as `every` says
 _BRIEF = 4  # evaluations of the bound in an M step that goes on from a recent one
 
 
