@@ -34,8 +34,8 @@ class Rows(NamedTuple):
 
     def by_channel(self) -> Iterator[tuple[str, Bool[np.ndarray, " N"]]]:
         """The name of each channel that has rows, and which rows they are."""
-        if len(self.channel) == 1:
-            yield self.names[self.channel[0]], np.ones(1, bool)
+        if len(self.channel) == 1 or (len(self.names) == 1 and len(self.channel)):
+            yield self.names[self.channel[0]], np.ones(len(self.channel), bool)
             return
         for index in np.unique(self.channel):
             yield self.names[index], self.channel == index
