@@ -10,12 +10,14 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
 from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
+from streamgp.inference.chain.evidence import Past, evidence
 from streamgp.inference.chain.grid import following, wanted, with_times
 from streamgp.inference.chain.in_time import are_in_time, before_each
 from streamgp.inference.chain.joint import explained
 from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.places import places
 from streamgp.inference.chain.reader import Reader
+from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals
 from streamgp.inference.e_step import Fit
@@ -29,6 +31,7 @@ from streamgp.inference.state import Info
 from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Options, heard_with
 from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.parameters import free_vector
 
 _BLOCK = 64  # samples that are taken together
 
@@ -206,6 +209,12 @@ class ChainLearner:
     ) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""
         return Reader(state, False).latent_means(x)
+
+    def told(self, state: ChainState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+        """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
+        value, gradient = evidence(Past(joined(state.segments), state.totals), model)
+        step = free_vector(model) - free_vector(state.model)
+        return value + state.memory.value(step), gradient + state.memory.slope(step)
 
     def scored(self, state: ChainState, rows: Rows) -> Scored:
         """The scores of each row, nothing learned."""
