@@ -11,6 +11,7 @@ import numpy as np
 
 import streamgp as sgp
 from streamgp.inference.chain.evidence import Past, evidence
+from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.state import ChainState
 from streamgp_lab.races.contenders import kalman
@@ -29,6 +30,7 @@ _HUNDRED, _ONE = "100 rows at the frontier", "one sample at the frontier"
 _LATE = "100 rows that come late, by 1 to 2% of the stream"
 _STRETCH, _SCATTERED = "predicting 1,000 old points in a row", "predicting 1,000 scattered points"
 _LOADED, _FIRST = "loading from bytes", "the first question after loading (a full pass)"
+_PASS = "a full forward pass"
 _EVALUATION = "evidence and gradient, for an M step"
 _MANY, _FILTER = "one sample of `update_many`", "one sample of the Kalman filter in NumPy"
 _FLAT = {_HUNDRED, _ONE, _MANY, _STRETCH}
@@ -104,6 +106,7 @@ def _works(model: sgp.ContinualGP, data: Stream) -> dict[str, float]:
         _FIRST: _typical_of(
             lambda: sgp.from_bytes(saved), lambda loaded: loaded.predict([end / 2])
         ),
+        _PASS: _typical(lambda _: Known.of(state.mixing, state.segments), None),
         _EVALUATION: _typical(lambda _: evidence(past, wrapped), None),
         **_streams(model, data, ahead, y),
     }
