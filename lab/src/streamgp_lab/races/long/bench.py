@@ -39,7 +39,7 @@ def topics(settings: Settings) -> list[Topic]:
     sizes = [size for size in _SIZES if size <= max(10_000 * share, 1000)]
     if full:
         lengths, sizes = [*lengths, _LONGEST], [*sizes, _LARGEST]
-    samples = _SAMPLES if full else round(10_000 * share)
+    samples = round((_SAMPLES if full else _SAMPLES // 100) * share)
     found = [
         Topic("accuracy", lambda: _accuracy(lengths)),
         Topic("learning", lambda: _learning(learned)),
