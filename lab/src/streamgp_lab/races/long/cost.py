@@ -104,9 +104,7 @@ def _works(model: sgp.ContinualGP, data: Stream) -> dict[str, float]:
         _STRETCH: _least(lambda twin: twin.predict(in_a_row), model),
         _SCATTERED: _least(lambda twin: twin.predict(scattered), model),
         _LOADED: _least(lambda _: sgp.from_bytes(saved), None),
-        _FIRST: _least_of(
-            lambda: sgp.from_bytes(saved), lambda loaded: loaded.predict([end / 2])
-        ),
+        _FIRST: _least_of(lambda: sgp.from_bytes(saved), lambda loaded: loaded.predict([end / 2])),
         _PASS: _least(lambda _: Known.of(state.mixing, state.segments), None),
         _EVALUATION: _least(lambda _: evidence(past, wrapped), None),
         **_streams(model, data, ahead, y),
