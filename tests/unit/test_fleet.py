@@ -219,6 +219,10 @@ def test_predictions_by_key():
     table = found.to_frame(key="patient")
     assert list(table["patient"]) == ["B", "B", "A"]
     assert list(fleet.predict([1.0], keys=["A"])) == ["A"]
+    arrow = fleet.predict(pa.Table.from_pandas(asked), key="key")
+    assert np.array_equal(arrow["B"].mean, found["B"].mean)
+    with pytest.raises(sgp.DataError, match="a table to go with"):
+        fleet.predict([1.0], key="key")
     assert list(fleet.predict([1.0]).to_frame(backend="polars")["key"]) == list(fleet)
 
 

@@ -255,7 +255,12 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             chosen = [k for k in self if self._has_data(k)] if keys is None else list(keys)
             asked = dict.fromkeys(chosen, x)
         else:
-            split = keyed(as_table(x), key)
+            table = as_table(x)
+            if table is None:
+                raise DataError(
+                    problem("a table to go with `key=`", type(x).__name__, "Leave out `key=`.")
+                )
+            split = keyed(table, key)
             asked = dict(zip(split.keys, map(split.part, split.rows_of()), strict=True))
         parts: dict[Hashable, Any] = {}
         errors: dict[Hashable, Exception] = {}
