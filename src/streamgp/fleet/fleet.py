@@ -1,10 +1,12 @@
 """Fleet: models of one kind, by key."""
 
 import logging
+import os
 import threading
 import time
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from streamgp.fleet.shared import shared_by
 from streamgp.fleet.work import Work
 from streamgp.gp import ContinualGP
 from streamgp.numerics.blas_threads import on_one_blas_thread
+from streamgp.store import Change, Store
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +43,10 @@ class Fleet(Mapping[Hashable, ContinualGP]):
     `fleet[key]` is the model itself, not a copy: what it learns by itself, the fleet knows. A fleet
     may be used from several threads, as a model may be. Updates of a fleet wait for each other.
 
+    With a store, every update is on disk when it returns, all keys of it or none, and only the
+    models in use are in memory. `transaction` stores several updates and the offset of their source
+    together. Keys are then all text, or all whole numbers.
+
     Args:
         model: A model without data. Every key begins as it is.
         population: Whether new keys start from what the fleet has learned, with hyperparameters
@@ -48,9 +55,13 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         shared: Whether all keys have the same hyperparameters, which are learned from all of them
             together whenever the observations of the fleet have doubled. For keys of one kind and
             one unit, on chains. Levels are still each key's own.
+        store: A `Store` that is the fleet's alone, or what `Store` takes: the path of a file or the
+            URL of a database. Keys that are there belong to the fleet. By default there is none.
+        live: With a store, the number of models that stay in memory.
 
     Raises:
-        ConfigurationError: If the model has data, or cannot share its hyperparameters.
+        ConfigurationError: If the model has data, or cannot share its hyperparameters, or the store
+            has models of another kind.
 
     Example:
         >>> import numpy as np, pandas as pd, streamgp as sgp
@@ -64,7 +75,15 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         (1,)
     """
 
-    def __init__(self, model: ContinualGP, *, population: bool = False, shared: bool = False):
+    def __init__(
+        self,
+        model: ContinualGP,
+        *,
+        population: bool = False,
+        shared: bool = False,
+        store: Store | str | os.PathLike[str] | None = None,
+        live: int = 1000,
+    ):
         check_is_blank(model)
         check_not_both(population, shared)
         updater, progress = model._version
@@ -74,6 +93,8 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         else:
             self._members = Members(updater, progress, Pool() if population else None)
         self._lock = threading.RLock()
+        if store is not None:
+            self._members.keep_in(store if isinstance(store, Store) else Store(store), live)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -134,7 +155,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             ConfigurationError: If the key exists, or the model has other channels.
         """
-        with self._lock:
+        with self._lock, self._members.saving():
             if key in self._members.models:
                 raise ConfigurationError(
                     problem("a new key", f"{key!r}, which exists", "Use `fleet[key]`.")
@@ -157,8 +178,49 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             KeyError: If there is no such key.
         """
-        with self._lock:
+        with self._lock, self._members.saving():
             return self._members.remove(key)
+
+    # -- storing -------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Change]:
+        """Store what several updates change together, with the offsets of their sources.
+
+        Returns:
+            A context manager that gives a `Change`, as `Store.transaction` does. Updates inside its
+            block are stored when the block ends. If an exception leaves it, the fleet is again as
+            the store has it; models that were taken out of it before are then no longer its own.
+
+        Raises:
+            ConfigurationError: If the fleet has no store.
+            StaleError: When the block ends, if another program has changed a key.
+
+        Example:
+            >>> import tempfile, streamgp as sgp
+            >>> folder = tempfile.TemporaryDirectory()
+            >>> model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
+            >>> fleet = sgp.Fleet(model, store=f"{folder.name}/ward.db", live=10)
+            >>> with fleet.transaction() as change:
+            ...     report = fleet.update({"bed A": ([0.0, 1.0], [0.2, 0.3])})
+            ...     change.set_offset("readings.csv", {"row": 2})
+            >>> fleet.close(); folder.cleanup()
+        """
+        with self._lock, self._members.transaction() as change:
+            yield change
+
+    @property
+    def store(self) -> Store:
+        """Where the models are.
+
+        Raises:
+            ConfigurationError: If the fleet has no store.
+        """
+        return self._members.stored.store
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._members.stored.store.close()
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -197,8 +259,8 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             DataError: If the table as a whole cannot be used.
         """
         begin, layout = time.perf_counter(), Layout(inputs, channel, value, columns)
-        with self._lock:
-            members = self._members
+        members = self._members
+        with self._lock, members.saving():
             families = members.updater.specification.channels
             intakes = read(data, key, layout, families, members.axes, members.schema_of)
             self._note_form(intakes)

@@ -7,6 +7,7 @@ import numpy as np
 
 from streamgp.fleet.population import Population, population
 from streamgp.gp import ContinualGP
+from streamgp.registry import storable
 
 _FEWEST = 8  # keys that have learned, before anything is said of all
 _ENOUGH = 20  # observations of a key that counts
@@ -14,6 +15,7 @@ _MOST = 40  # keys that are looked at, drawn at random
 _GROWTH = 1.5  # of the number of times that keys have learned, between two looks
 
 
+@storable
 @dataclasses.dataclass(frozen=True)
 class Pool:
     """How far a fleet has come in learning what its keys have in common.

@@ -33,6 +33,7 @@ from streamgp.parameters import (
     prior_of,
     with_free,
 )
+from streamgp.registry import storable
 
 _ROUNDS = 100  # of EM
 _LEAST = 0.05  # spread of a parameter across keys: a key may differ from all others before it
@@ -47,6 +48,7 @@ class Said(NamedTuple):
     precision: Float[np.ndarray, "T T"]
 
 
+@storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Population:
     """Kernels and likelihoods that new keys start from, with the spread between keys as priors.

@@ -15,6 +15,7 @@ from streamgp.inference.m_step import maximise
 from streamgp.inference.vem import VEM
 from streamgp.online.batch_update import Updater
 from streamgp.parameters import Real, free_vector, nodes_of, prior_of, with_free
+from streamgp.registry import storable
 
 _MOST = 48  # keys that an M step looks at, drawn at random: they say enough
 _FEWEST = 20  # observations of all keys, before anything is learned
@@ -22,6 +23,7 @@ _GROWTH = 2.0  # of all observations, between two M steps
 _STILL = 0.01  # in log units: a move that is not worth reading the past anew
 
 
+@storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Shared:
     """The hyperparameters of a fleet, and when they were learned.
