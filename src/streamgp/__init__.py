@@ -11,7 +11,10 @@ from streamgp.errors import (
     EpochWarning,
     FileError,
     NumericalError,
+    StaleError,
+    StoreError,
     StreamGPError,
+    UnknownKeyError,
 )
 from streamgp.gp import ContinualGP, from_bytes, load
 from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
@@ -58,6 +61,7 @@ from streamgp.parameters import fixed
 from streamgp.prediction.prediction import Prediction
 from streamgp.prediction.predictor import Predictions
 from streamgp.registry import register
+from streamgp.store import Store
 from streamgp.version import __version__ as __version__
 
 __all__ = [
@@ -111,11 +115,15 @@ __all__ = [
     "Refined",
     "Result",
     "Seasonal",
+    "StaleError",
     "State",
+    "Store",
+    "StoreError",
     "StreamGPError",
     "StudentT",
     "SuggestedPeriod",
     "Trend",
+    "UnknownKeyError",
     "UpdateReport",
     "View",
     "Weighted",

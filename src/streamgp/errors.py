@@ -21,6 +21,21 @@ class FileError(StreamGPError, ValueError):
     """A model cannot be put into a file, or bytes are not those of a model."""
 
 
+class StoreError(StreamGPError, OSError):
+    """The database of a store cannot be used; nothing of the transaction is in it."""
+
+
+class StaleError(StreamGPError, RuntimeError):
+    """What a store holds has changed since it was read; nothing of the transaction is in it."""
+
+
+class UnknownKeyError(StreamGPError, KeyError):
+    """A store or a fleet has no model of that key."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # a `KeyError` would put it in quotes
+
+
 class Problem(str):
     """The text of an error, with its three parts, for programs that show them apart.
 

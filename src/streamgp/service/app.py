@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from streamgp.service import problems
 from streamgp.service.engine import Engine
 from streamgp.service.guard import Guard
-from streamgp.service.limiting import Bounded
+from streamgp.service.bodies import Bounded
 from streamgp.service.routes import health, inference, members, models, page
 from streamgp.service.settings import Settings
 from streamgp.service.shapes import ProblemDocument

@@ -1,16 +1,65 @@
-"""Bodies: what a client sends, in bounded time and within bounded memory."""
+"""Bodies: what a client sends, in bounded time and within bounded memory.
+
+`Bounded` keeps the bounds where bytes come in, whoever reads them; `read_body` decompresses.
+"""
 
 import asyncio
 import zlib
 
 from fastapi import Request
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streamgp.errors import problem
-from streamgp.service.problems import Refusal
+from streamgp.errors import Problem, problem
+from streamgp.service.problems import Refusal, document
 from streamgp.service.settings import Limits
 
 _GZIP = 31  # zlib's window bits for a gzip header
+
+
+class Bounded:
+    """Middleware: no body is larger or slower than one may be.
+
+    Args:
+        app: What is inside.
+        limits: How large and how slow a body may be.
+    """
+
+    def __init__(self, app: ASGIApp, limits: Limits):
+        self._app, self._limits = app, limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, unless its body is too large."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = dict(scope["headers"]).get(b"content-length", b"")
+        if declared.isdigit() and int(declared) > self._limits.body:
+            refused = document(413, _too_large(self._limits.body), scope["path"])
+            await refused(scope, receive, send)
+            return
+        until = asyncio.get_running_loop().time() + self._limits.body_seconds
+        size, complete = 0, False
+
+        async def counted() -> Message:
+            nonlocal size, complete
+            if complete:  # what comes now is that the client goes
+                return await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError as error:
+                # The framework lets its own errors pass while it reads a body, and no others.
+                raise HTTPException(408, _too_slow(self._limits.body_seconds)) from error  # type: ignore[arg-type]
+            if message["type"] == "http.request":
+                size += len(message.get("body", b""))
+                complete = not message.get("more_body", False)
+                if size > self._limits.body:
+                    raise HTTPException(413, _too_large(self._limits.body))  # type: ignore[arg-type]
+            return message
+
+        await self._app(scope, counted, send)
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
@@ -24,39 +73,18 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         The bytes.
 
     Raises:
-        Refusal: If they are too many, too slow, or compressed otherwise than by gzip.
+        Refusal: If they are too many, or compressed otherwise than by gzip.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
         raise Refusal(
             415, problem("a body as it is, or in gzip", repr(encoding[:50]), "Use gzip, or none.")
         )
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > limits.body:
-        raise too_large(limits.body)
     try:
-        async with asyncio.timeout(limits.body_seconds):
-            raw = await _received(request, limits.body)
-    except TimeoutError as error:
-        raise Refusal(
-            408,
-            problem(
-                f"a body within {limits.body_seconds:g} s", "a slower one", "Send less at a time."
-            ),
-        ) from error
+        raw = await request.body()
     except ClientDisconnect as error:
         raise Refusal(400, problem("a whole body", "a part of it", "Send it again.")) from error
     return raw if encoding == "identity" else _unzipped(raw, limits.body)
-
-
-async def _received(request: Request, most: int) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > most:
-            raise too_large(most)
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _unzipped(raw: bytes, most: int) -> bytes:
@@ -69,14 +97,15 @@ def _unzipped(raw: bytes, most: int) -> bytes:
             400, problem("a body in gzip", str(error), "Compress it with gzip.")
         ) from error
     if len(whole) > most:
-        raise too_large(most)
+        raise Refusal(413, _too_large(most))
     if not machine.eof or machine.unused_data:
         raise Refusal(400, problem("one whole gzip file", "a part or several", "Send one."))
     return whole
 
 
-def too_large(most: int) -> Refusal:
-    """A body has more bytes than one may have."""
-    return Refusal(
-        413, problem(f"at most {most} bytes, decompressed", "more", "Send less at a time.")
-    )
+def _too_large(most: int) -> Problem:
+    return problem(f"at most {most} bytes, decompressed", "more", "Send less at a time.")
+
+
+def _too_slow(seconds: float) -> Problem:
+    return problem(f"a body within {seconds:g} s", "a slower one", "Send less at a time.")

@@ -96,7 +96,7 @@ async def _ours(request: Request, error: Any) -> JSONResponse:
 
 
 async def _of_framework(request: Request, error: Any) -> JSONResponse:
-    return document(error.status_code, str(error.detail), request.url.path, error.headers)
+    return document(error.status_code, error.detail, request.url.path, error.headers)
 
 
 async def _invalid(request: Request, error: Any) -> JSONResponse:
