@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint wheel bench clean
+.PHONY: setup demo serve-demo test lint wheel bench clean
 
 setup: .venv/ready
 
@@ -14,6 +14,9 @@ setup: .venv/ready
 
 demo: setup
 	$(BIN)/streamgp demo
+
+serve-demo: setup
+	$(BIN)/streamgp serve --demo
 
 test: setup
 	$(BIN)/pytest -n 2 --dist worksteal

@@ -45,6 +45,14 @@ examples:
     streamgp plot plant.sgp --out plant.png
     streamgp plot plant.sgp --channel temperature --out temperature.svg
 """
+_SERVE = """
+examples:
+    streamgp token tokens.txt --name plant --scopes read,write,admin
+    streamgp serve --store plant.db --token-file tokens.txt
+    streamgp serve --store plant.db --no-tokens
+    streamgp serve --demo
+"""
+_SERVICE = ("serve", "token")  # commands that need the service's extra
 _MOVED = ("reproduce", "bench")  # commands of the second distribution, `streamgp-lab`
 
 
@@ -69,7 +77,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (StreamGPError, OSError) as error:
         sys.exit(f"streamgp: {error}")
     except ImportError as error:
-        remedy = "" if "pip install" in str(error) else ". Run `pip install 'streamgp[cli]'`."
+        extra = "service" if name in _SERVICE else "cli"
+        remedy = f". Run `pip install 'streamgp[{extra}]'`."
+        remedy = "" if "pip install" in str(error) else remedy
         sys.exit(f"streamgp: {error}{remedy}")
     except KeyboardInterrupt:
         sys.exit(130)
@@ -160,7 +170,40 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("streamgp.png"), metavar="FILE",
         help="the file of the picture (default: streamgp.png)",
     )  # fmt: skip
+    _add_service(add)
     return parser
+
+
+def _add_service(add: Callable[..., argparse.ArgumentParser]) -> None:
+    serve = add("serve", _serve, "learn and predict over HTTP, with a page to watch", _SERVE)
+    serve.add_argument(
+        "--store", default="streamgp.db", metavar="FILE",
+        help="the file of the models, or the URL of a PostgreSQL database (default: streamgp.db)",
+    )  # fmt: skip
+    serve.add_argument("--host", default="127.0.0.1", help="the address (default: 127.0.0.1)")
+    serve.add_argument("--port", type=int, default=8080, help="the port (default: 8080)")
+    serve.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="the tokens that `streamgp token` made"
+    )
+    serve.add_argument(
+        "--no-tokens", action="store_true",
+        help="let every program of this machine do everything; only on a loopback address",
+    )  # fmt: skip
+    serve.add_argument("--cache", type=int, default=64, help="models in memory (default: 64)")
+    serve.add_argument("--ssl-certfile", metavar="FILE", help="the TLS certificate")
+    serve.add_argument("--ssl-keyfile", metavar="FILE", help="the key of the TLS certificate")
+    serve.add_argument(
+        "--demo", action="store_true", help="feed the stream of an airport to a model, to watch"
+    )
+    serve.add_argument(
+        "--pace", type=float, default=1.0,
+        help="seconds between two batches of the demonstration (default: 1)",
+    )  # fmt: skip
+
+    token = add("token", _token, "make a token for a service and print it once", _SERVE)
+    token.add_argument("file", type=Path, help="the file that its hash is added to")
+    token.add_argument("--name", required=True, help="who will have it, for the logs")
+    token.add_argument("--scopes", default="read", help="some of read,write,admin (default: read)")
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
@@ -225,3 +268,22 @@ def _plot(options: argparse.Namespace) -> None:
     from streamgp.cli import plot
 
     plot.run(options.model, options.out, channels=options.channel)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from streamgp.cli import serve
+    from streamgp.service import Listening, Settings, read_tokens
+
+    listening = Listening(options.host, options.port, options.ssl_certfile, options.ssl_keyfile)
+    if options.demo:
+        serve.demo(listening, options.pace)
+        return
+    tokens = () if options.token_file is None else read_tokens(options.token_file)
+    settings = Settings(options.store, tokens, open=options.no_tokens, cache=options.cache)
+    serve.run(settings, listening)
+
+
+def _token(options: argparse.Namespace) -> None:
+    from streamgp.cli import serve
+
+    serve.token(options.file, options.name, options.scopes.split(","))

@@ -8,7 +8,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from streamgp.errors import problem
 from streamgp.service.engine import Engine
-from streamgp.service.problems import Refusal
+from streamgp.service.problems import RefusedError
 from streamgp.service.tokens import Scope, owner_of
 
 _bearer = HTTPBearer(auto_error=False, description="A token of this service.")
@@ -31,7 +31,7 @@ def may(scope: Scope) -> Callable[..., Awaitable[None]]:
             return
         owner = None if given is None else owner_of(given.credentials, settings.tokens)
         if owner is None:
-            raise Refusal(
+            raise RefusedError(
                 401,
                 problem(
                     "a valid token in the header `Authorization: Bearer …`",
@@ -42,7 +42,7 @@ def may(scope: Scope) -> Callable[..., Awaitable[None]]:
             )
         request.state.owner = owner.name
         if scope not in owner.scopes:
-            raise Refusal(
+            raise RefusedError(
                 403,
                 problem(
                     f"a token with the scope {scope.value!r}",

@@ -8,9 +8,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from streamgp.service import problems
+from streamgp.service.bodies import Bounded
 from streamgp.service.engine import Engine
 from streamgp.service.guard import Guard
-from streamgp.service.bodies import Bounded
 from streamgp.service.routes import health, inference, members, models, page
 from streamgp.service.settings import Settings
 from streamgp.service.shapes import ProblemDocument
@@ -31,13 +31,11 @@ def create_app(settings: Settings) -> FastAPI:
 
     Example:
         >>> import tempfile
-        >>> from pathlib import Path
-        >>> from fastapi.testclient import TestClient
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     settings = Settings(Path(folder) / "models.db", open=True)
-        ...     with TestClient(create_app(settings)) as client:
-        ...         client.get("/v1/models").json()
-        {'models': [], 'total': 0}
+        ...     app = create_app(Settings(f"{folder}/models.db", open=True))
+        ...     app.state.engine.close()
+        >>> "/v1/models/{name}/predict" in app.openapi()["paths"]
+        True
     """
     engine = Engine(settings)
 

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamgp.errors import Problem, problem
-from streamgp.service.problems import Refusal, document
+from streamgp.service.problems import RefusedError, document
 from streamgp.service.settings import Limits
 
 _GZIP = 31  # zlib's window bits for a gzip header
@@ -51,12 +51,12 @@ class Bounded:
                     message = await receive()
             except TimeoutError as error:
                 # The framework lets its own errors pass while it reads a body, and no others.
-                raise HTTPException(408, _too_slow(self._limits.body_seconds)) from error  # type: ignore[arg-type]
+                raise HTTPException(408, _too_slow(self._limits.body_seconds)) from error
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 complete = not message.get("more_body", False)
                 if size > self._limits.body:
-                    raise HTTPException(413, _too_large(self._limits.body))  # type: ignore[arg-type]
+                    raise HTTPException(413, _too_large(self._limits.body))
             return message
 
         await self._app(scope, counted, send)
@@ -73,17 +73,19 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         The bytes.
 
     Raises:
-        Refusal: If they are too many, or compressed otherwise than by gzip.
+        RefusedError: If they are too many, or compressed otherwise than by gzip.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
-        raise Refusal(
+        raise RefusedError(
             415, problem("a body as it is, or in gzip", repr(encoding[:50]), "Use gzip, or none.")
         )
     try:
         raw = await request.body()
     except ClientDisconnect as error:
-        raise Refusal(400, problem("a whole body", "a part of it", "Send it again.")) from error
+        raise RefusedError(
+            400, problem("a whole body", "a part of it", "Send it again.")
+        ) from error
     return raw if encoding == "identity" else _unzipped(raw, limits.body)
 
 
@@ -93,13 +95,13 @@ def _unzipped(raw: bytes, most: int) -> bytes:
     try:
         whole = machine.decompress(raw, most + 1)
     except zlib.error as error:
-        raise Refusal(
+        raise RefusedError(
             400, problem("a body in gzip", str(error), "Compress it with gzip.")
         ) from error
     if len(whole) > most:
-        raise Refusal(413, _too_large(most))
+        raise RefusedError(413, _too_large(most))
     if not machine.eof or machine.unused_data:
-        raise Refusal(400, problem("one whole gzip file", "a part or several", "Send one."))
+        raise RefusedError(400, problem("one whole gzip file", "a part or several", "Send one."))
     return whole
 
 

@@ -53,7 +53,7 @@ class Cache:
         """A model as it was last committed.
 
         Raises:
-            Refusal: If there is no such model.
+            RefusedError: If there is no such model.
         """
         found = self._found(key)
         if found is not None:

@@ -24,13 +24,14 @@ from streamgp.service.cache import Cache, Live
 from streamgp.service.events import Hub
 from streamgp.service.lanes import Lanes
 from streamgp.service.metrics import Metrics
-from streamgp.service.problems import Refusal, not_found
+from streamgp.service.problems import RefusedError, not_found
 from streamgp.service.recent import rows_of
 from streamgp.service.reports import Bookkeeping, Spoken, latest, spoken
 from streamgp.service.settings import Settings
 from streamgp.store import Store
 
 _ATTEMPTS = 5  # at learning a batch into a model that another process changes
+
 
 class Batch(NamedTuple):
     """Observations that a client sent.
@@ -86,7 +87,7 @@ class Engine:
         try:
             version = self.store.put(key, model, version=0)
         except StaleError as error:
-            raise Refusal(
+            raise RefusedError(
                 409,
                 problem(
                     "a name that nothing has yet",
@@ -102,7 +103,7 @@ class Engine:
     def _check_room(self) -> None:
         most = self.settings.limits.models
         if len(self.store.keys()) >= most:
-            raise Refusal(
+            raise RefusedError(
                 409,
                 problem(f"at most {most} models", f"{most}", "Delete models that are not needed."),
             )
@@ -123,12 +124,12 @@ class Engine:
         """Delete a fleet and, if that is wanted, its models.
 
         Raises:
-            Refusal: If it has models and those are to stay.
+            RefusedError: If it has models and those are to stay.
         """
         self.cache.get(names.fleet_key(name))
         keys = self.store.keys(names.members_of(name))
         if keys and not members:
-            raise Refusal(
+            raise RefusedError(
                 409,
                 problem(
                     "a fleet without models", f"{len(keys)}", "Delete them too: `?members=true`."
@@ -159,7 +160,7 @@ class Engine:
                 return self._learn_once(key, batch, request, beginning)
             except StaleError:  # another process has changed the model, or answered the request
                 self.cache.forget(key)
-        raise Refusal(
+        raise RefusedError(
             503,
             problem("a model that no other program changes", "one that is", "Try again."),
             {"Retry-After": "1"},
@@ -221,7 +222,7 @@ def _first_answer(answered: bytes, batch: Batch) -> Spoken:
     """The first answer to a request, if this is that request."""
     before = json.loads(answered)
     if before["digest"] != batch.digest:
-        raise Refusal(
+        raise RefusedError(
             422,
             problem(
                 "the same observations as before, under the same idempotency key",

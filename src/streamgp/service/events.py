@@ -8,7 +8,7 @@ from typing import Any
 
 from streamgp.errors import problem
 from streamgp.service.names import shown
-from streamgp.service.problems import Refusal
+from streamgp.service.problems import RefusedError
 from streamgp.service.wire import plain
 
 _BACKLOG = 100  # events that wait for a slow client; then it is told to look again
@@ -49,8 +49,8 @@ class Hub:
                     continue
                 if event is None:
                     return
-                if event["key"] == prefix or (prefix.endswith("/") and event["key"].startswith(prefix)):
-                    kind = event["event"]
+                key, kind = event["key"], event["event"]
+                if key == prefix or (prefix.endswith("/") and key.startswith(prefix)):
                     text = json.dumps(plain({k: v for k, v in event.items() if k != "key"}))
                     yield f"event: {kind}\ndata: {text}\n\n".encode()
         finally:
@@ -66,7 +66,7 @@ class Hub:
     def check_room(self) -> None:
         """Refuse one more listener if there are too many."""
         if len(self._listeners) >= self._most:
-            raise Refusal(
+            raise RefusedError(
                 429,
                 problem(f"at most {self._most} listeners", "one more", "Try again later."),
                 {"Retry-After": "10"},

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from streamgp.service.problems import Refusal, busy
 from streamgp.errors import problem
+from streamgp.service.problems import RefusedError, busy
 
 _LATEST = 0.2  # the weight of the latest piece of work in the average of how long one takes
 
@@ -56,12 +56,12 @@ class Lanes:
             The future result.
 
         Raises:
-            Refusal: If there is no room for more.
+            RefusedError: If there is no room for more.
         """
         future: Future = Future()
         with self._lock:
             if self._closed:
-                raise Refusal(
+                raise RefusedError(
                     503,
                     problem("a service that runs", "one that stops", "Try again."),
                     {"Retry-After": "5"},

@@ -6,7 +6,7 @@ A name becomes part of a key of the store and nothing else: never of a path.
 import re
 
 from streamgp.errors import problem
-from streamgp.service.problems import Refusal
+from streamgp.service.problems import RefusedError
 
 PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$"
 _MODELS, _FLEETS, _MEMBERS = "model/", "fleet/", "member/"
@@ -16,7 +16,7 @@ _NAME = re.compile(PATTERN)
 def check_name(name: str) -> str:
     """The name itself, if it can be one."""
     if not _NAME.fullmatch(name) or name.endswith("\n"):
-        raise Refusal(
+        raise RefusedError(
             422,
             problem(
                 "a name of at most 100 letters, digits and . _ : -, beginning with a letter or "

@@ -81,11 +81,11 @@ def _inputs(model: sgp.ContinualGP, asked: PredictRequest) -> Any:
         return pd.DataFrame({name: given[name] for name in model.input_names})
     if given and isinstance(given[0], list):
         width = len(model.axes)
-        if any(len(row) != width for row in given):  # type: ignore[arg-type]
+        if any(len(row) != width for row in given):
             raise DataError(problem(f"{width} inputs per row", "others", "Give all of them."))
         if width == 1:
-            return [row[0] for row in given]  # type: ignore[index]
-        columns = zip(*given, strict=True)  # type: ignore[arg-type]
+            return [row[0] for row in given]
+        columns = zip(*given, strict=True)
         return pd.DataFrame(dict(zip(model.input_names, map(list, columns), strict=True)))
     return given
 

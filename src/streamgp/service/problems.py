@@ -25,7 +25,7 @@ MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger(__name__)
 
 
-class Refusal(StreamGPError):
+class RefusedError(StreamGPError):
     """A request that the service does not carry out.
 
     Args:
@@ -39,15 +39,15 @@ class Refusal(StreamGPError):
         self.status, self.headers = status, dict(headers or {})
 
 
-def not_found(what: str, name: str) -> Refusal:
+def not_found(what: str, name: str) -> RefusedError:
     """Nothing has that name."""
-    return Refusal(404, problem(f"a {what} that exists", repr(name), "Check the name."))
+    return RefusedError(404, problem(f"a {what} that exists", repr(name), "Check the name."))
 
 
-def busy(expected: str, got: str, seconds: int) -> Refusal:
+def busy(expected: str, got: str, seconds: int) -> RefusedError:
     """There is no room for more work now."""
     remedy = f"Try again after {seconds} s, with the same idempotency key."
-    return Refusal(429, problem(expected, got, remedy), {"Retry-After": str(seconds)})
+    return RefusedError(429, problem(expected, got, remedy), {"Retry-After": str(seconds)})
 
 
 _STATUS: dict[type[StreamGPError], int] = {
@@ -90,7 +90,7 @@ def install(app: FastAPI) -> None:
 async def _ours(request: Request, error: Any) -> JSONResponse:
     text = error.args[0] if error.args else str(error)
     kind = f"urn:streamgp:{type(error).__name__}"
-    if isinstance(error, Refusal):
+    if isinstance(error, RefusedError):
         return document(error.status, text, request.url.path, error.headers, kind)
     return document(_STATUS.get(type(error), 500), text, request.url.path, kind=kind)
 

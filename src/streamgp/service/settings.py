@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-from pathlib import Path
 
 from streamgp.service.tokens import Token
 
@@ -45,7 +44,7 @@ class Settings:
     """Everything that a service is started with.
 
     Attributes:
-        store: Where models are kept: the path of the store.
+        store: Where models are kept: the path of a file, or the URL of a PostgreSQL database.
         tokens: Who may do what. Without any, nobody may do anything, unless `open` says otherwise.
         open: Whether requests need no token. Only for a service that listens on this machine alone.
         limits: What a client may ask for at most.
@@ -53,7 +52,7 @@ class Settings:
         workers: How many models learn at the same time.
     """
 
-    store: Path
+    store: str | os.PathLike[str]
     tokens: tuple[Token, ...] = ()
     open: bool = False
     limits: Limits = dataclasses.field(default_factory=Limits)

@@ -109,9 +109,7 @@ class PredictRequest(Strict):
     every: Value | None = None
     channels: list[str] | None = None
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    quantiles: Annotated[
-        list[Annotated[float, Field(gt=0, lt=1)]], Field(max_length=20)
-    ] = []
+    quantiles: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], Field(max_length=20)] = []
     calibrated: bool = False
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from streamgp.errors import DataError, problem
 from streamgp.service import arrow
-from streamgp.service.problems import Refusal
+from streamgp.service.problems import RefusedError
 from streamgp.service.wire import read_json
 
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
@@ -26,12 +26,12 @@ def read_table(kind: str, body: bytes, rows: int) -> pd.DataFrame:
         A frame with a column for every name in the rows.
 
     Raises:
-        Refusal: If the content type is unknown.
+        RefusedError: If the content type is unknown.
         DataError: If the bytes are not rows, or too many.
     """
     reader = _READERS.get(kind.split(";")[0].strip().lower() or JSON)
     if reader is None:
-        raise Refusal(
+        raise RefusedError(
             415,
             problem(
                 f"a content type among {[*_READERS]}", repr(kind[:100]), "Name it in the request."
@@ -55,7 +55,7 @@ def _json(body: bytes, rows: int) -> pd.DataFrame:
 
 
 def _ndjson(body: bytes, rows: int) -> pd.DataFrame:
-    found = []
+    found: list[Any] = []
     for number, line in enumerate(body.splitlines(), 1):
         if line.strip():
             if len(found) == rows:
@@ -83,14 +83,18 @@ def _frame(given: Any, rows: int) -> pd.DataFrame:
     for row in given:
         if any(isinstance(value, list | dict) for value in row.values()):
             raise DataError(
-                problem("numbers, text, true, false or null in rows", "a list or an object", "…")
+                problem(
+                    "numbers, text, true, false or null in rows",
+                    "a list or an object",
+                    "Give every number a column of its own.",
+                )
             )
     names = {name: None for row in given for name in row}  # in the order in which they come
     return pd.DataFrame({name: _column([row.get(name) for row in given]) for name in names})
 
 
 def _column(values: list[Any]) -> Any:
-    """Values of a column. Whole numbers beyond 64 bits are read as others are, and refused later."""
+    """A column as pandas reads it. Numbers too large for a float are refused as infinite later."""
     kinds = {type(value) for value in values if value is not None}
     if kinds and kinds <= {int, float}:
         try:

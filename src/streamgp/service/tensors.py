@@ -12,7 +12,7 @@ import pandas as pd
 
 import streamgp as sgp
 from streamgp.errors import DataError, problem
-from streamgp.service.problems import Refusal
+from streamgp.service.problems import RefusedError
 from streamgp.service.settings import Limits
 from streamgp.service.wire import plain, read_json
 
@@ -124,7 +124,7 @@ def metadata(name: str, model: sgp.ContinualGP) -> dict[str, Any]:
 def check_ready(name: str, model: sgp.ContinualGP) -> None:
     """Refuse if a model cannot predict yet."""
     if model.state is None:
-        raise Refusal(
+        raise RefusedError(
             503,
             problem("a model with data", f"{name!r} without", "Send observations first."),
             {"Retry-After": "10"},

@@ -34,7 +34,9 @@ def _array(values: np.ndarray) -> list[Any]:
     if values.dtype.kind == "f":
         if np.isfinite(values).all():
             return values.tolist()
-        return np.where(np.isfinite(values), values.astype(object), None).tolist()
+        known = values.astype(object)
+        known[~np.isfinite(values)] = None
+        return known.tolist()
     if values.dtype.kind in "iub":
         return values.tolist()
     if values.dtype.kind == "M":

@@ -1,6 +1,6 @@
 """What can be asked of each model, be it a model of its own or one of a fleet."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -15,7 +15,7 @@ from streamgp.service.descriptions import described
 from streamgp.service.engine import Batch, Engine, digest_of
 from streamgp.service.pictures import picture
 from streamgp.service.predictions import predicted
-from streamgp.service.problems import Refusal
+from streamgp.service.problems import RefusedError
 from streamgp.service.problems import described as problems
 from streamgp.service.reports import Bookkeeping
 from streamgp.service.routes.working import content_type, finished, in_time
@@ -56,7 +56,7 @@ def _batch(engine: Engine, kind: str, body: bytes, request: str | None) -> Batch
     return Batch(frame, digest_of(body, kind), request)
 
 
-def routes(router: APIRouter, prefix: str, place: Callable[..., Place]) -> None:
+def routes(router: APIRouter, prefix: str, place: Callable[..., Awaitable[Place]]) -> None:
     """Add the routes of a model to a router.
 
     Args:
@@ -110,7 +110,7 @@ def routes(router: APIRouter, prefix: str, place: Callable[..., Place]) -> None:
         """The report of the last update that this process has made."""
         live = await run_in_threadpool(engine.read, at.key)
         if live.report is None:
-            raise Refusal(
+            raise RefusedError(
                 404,
                 problem(
                     "an update since the service started, or the model was loaded",

@@ -59,9 +59,7 @@ async def listed(engine: TheEngine, first: First = 0, count: Count = 100) -> Any
     return answer(await run_in_threadpool(glances, engine, names.fleets(), first, count))
 
 
-@fleets.get(
-    "/{name}", dependencies=[Reader], responses=problems(404, 503), response_model=Models
-)
+@fleets.get("/{name}", dependencies=[Reader], responses=problems(404, 503), response_model=Models)
 async def keys(name: Named, engine: TheEngine, first: First = 0, count: Count = 100) -> Any:
     """List the models of a fleet, in the order of their keys."""
     await run_in_threadpool(engine.read, names.fleet_key(name))

@@ -38,9 +38,7 @@ async def listed(engine: TheEngine, first: First = 0, count: Count = 100) -> Any
     return answer(await run_in_threadpool(glances, engine, names.models(), first, count))
 
 
-@router.delete(
-    "/{name}", status_code=204, dependencies=[Admin], responses=problems(404, 429, 503)
-)
+@router.delete("/{name}", status_code=204, dependencies=[Admin], responses=problems(404, 429, 503))
 async def delete(name: Named, engine: TheEngine) -> Response:
     """Delete a model."""
     await finished(engine.delete(names.model_key(name)))

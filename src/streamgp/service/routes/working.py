@@ -9,7 +9,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from streamgp.errors import problem
-from streamgp.service.problems import Refusal
+from streamgp.service.problems import RefusedError
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ async def finished(work: Future) -> Any:
         return await asyncio.shield(asyncio.wrap_future(work))
     except asyncio.CancelledError:
         if work.cancelled():
-            raise Refusal(
+            raise RefusedError(
                 503,
                 problem("a service that runs", "one that stops", "Send it again, with its key."),
                 {"Retry-After": "5"},
@@ -33,7 +33,7 @@ async def in_time(seconds: float, work: Callable[..., T], *given: Any) -> T:
     try:
         return await asyncio.wait_for(run_in_threadpool(work, *given), seconds)
     except TimeoutError as error:
-        raise Refusal(
+        raise RefusedError(
             503,
             problem(f"an answer within {seconds:g} s", "none yet", "Ask for fewer inputs."),
             {"Retry-After": "5"},
