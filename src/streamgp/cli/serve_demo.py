@@ -13,7 +13,7 @@ from streamgp.client import Client, ServiceError
 _NAME = "airport"
 _HOURS = 6  # of one batch
 _CHANNELS = {"temperature": "Gaussian", "rain": "Bernoulli", "departures": "Poisson"}
-_MODEL = {"latents": 2, "seasons": ["1D"], "learning": {"every": 60}}
+_MODEL = {"latents": 2, "seasons": ["1D"], "learning": {"every": 150}}
 
 
 def feed(url: str, seconds: float, stop: threading.Event) -> None:

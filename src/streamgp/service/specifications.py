@@ -5,7 +5,8 @@ from typing import Any
 
 import streamgp as sgp
 from streamgp.configuration import Config, from_tables
-from streamgp.errors import ConfigurationError, problem
+from streamgp.data.axes import Axis
+from streamgp.errors import ConfigurationError, StreamGPError, problem
 from streamgp.service.reports import Bookkeeping, History
 from streamgp.service.settings import Limits
 
@@ -30,6 +31,7 @@ def made(tables: Mapping[str, Any], limits: Limits) -> sgp.ContinualGP:
     _check_data(config)
     model = config.build()
     check_size(model, limits)
+    _check_settings(model, config.data.columns)
     blank = Bookkeeping.of(model)
     Bookkeeping(dict(tables), History(blank.history.names, blank.history.table)).put_into(model)
     model.to_bytes()  # what cannot be stored is refused now
@@ -78,20 +80,29 @@ def _check_tables(tables: Mapping[str, Any], limits: Limits) -> None:
     if isinstance(channels, dict):
         _at_most(len(channels), limits.channels, "channels")
         for entry in channels.values():
-            numbers = entry.values() if isinstance(entry, dict) else ()
             classes = entry.get("classes") if isinstance(entry, dict) else None
             if isinstance(classes, int):
                 _at_most(classes, _CLASSES, "classes of a channel")
-            for value in numbers:
-                _check_setting(value)
 
 
-def _check_setting(value: Any) -> None:
-    """Settings of channels are single numbers or words; `base` is a channel itself."""
-    if isinstance(value, list):
+def _check_settings(model: sgp.ContinualGP, inputs: list[str]) -> None:
+    """Refuse settings that only the first data would show to be wrong."""
+    try:
+        try:
+            model._specification.prototype(tuple(inputs), tuple(Axis(name) for name in inputs))
+        except ConfigurationError:  # a period such as "1D" asks for times
+            axes = (Axis(inputs[0], 0), *(Axis(name) for name in inputs[1:]))
+            model._specification.prototype(tuple(inputs), axes)
+    except StreamGPError:
+        raise
+    except Exception as error:  # settings may be anything that JSON has
         raise ConfigurationError(
-            problem("one number for each setting of a channel", "a list", "Give one number.")
-        )
+            problem(
+                "settings that a model can begin with",
+                f"{type(error).__name__}: {error}",
+                "Correct the specification of the model.",
+            )
+        ) from error
 
 
 def _check_data(config: Config) -> None:

@@ -106,7 +106,9 @@ def _column(values: list[Any]) -> Any:
 
 def _csv(body: bytes, rows: int) -> pd.DataFrame:
     try:
-        return pd.read_csv(io.BytesIO(body), nrows=rows + 1, encoding="utf-8")
+        return pd.read_csv(
+            io.BytesIO(body), nrows=rows + 1, encoding="utf-8", float_precision="round_trip"
+        )
     except (ValueError, OverflowError) as error:  # pandas' own errors are such
         raise DataError(problem("CSV", str(error)[:200], "Correct it.")) from error
 
