@@ -36,11 +36,12 @@ def rows(count=10, begin=0, seed=0):
 
 
 @contextlib.contextmanager
-def serving(path, *, tokens=(), cache=8, **limits):
+def serving(path, *, tokens=(), cache=8, port=0, **limits):
     """A service in a thread of this process, and a client of it."""
     settings = Settings(path, tokens, open=not tokens, limits=Limits(**limits), cache=cache)
     listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(("127.0.0.1", port))
     running = server(settings, Listening(port=listening.getsockname()[1]))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

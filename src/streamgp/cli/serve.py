@@ -1,5 +1,6 @@
 """`streamgp serve`: a service that learns and predicts over HTTP."""
 
+import signal
 import sys
 import tempfile
 import threading
@@ -50,6 +51,7 @@ def demo(listening: Listening, seconds: float) -> None:
         url = address(listening)
         feeder = threading.Thread(target=serve_demo.feed, args=(url, seconds, stop), daemon=True)
         print(f"Open {url} in a browser. Ctrl-C ends the demonstration.", flush=True)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the folder is removed
         feeder.start()
         try:
             serving.run()

@@ -13,7 +13,7 @@ from streamgp.service.problems import not_found
 from streamgp.service.reports import Row, Spoken
 from streamgp.store import Store
 
-_ROWS = 400  # of the latest observations that are kept for pictures
+_ROWS = 1500  # of the latest observations that are kept for pictures
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,7 @@
 // Charts: what the service tells of a model, drawn with plotly.
 
 const COLOURS = ["#2563eb", "#d97706", "#059669", "#9333ea", "#dc2626", "#0891b2", "#ca8a04", "#db2777"];
+const MARKED = 150; // more inducing points than that would be a grey bar
 const OPTIONS = { displayModeBar: false, responsive: true };
 
 function style() {
@@ -33,11 +34,11 @@ function lines(id, traces, more) {
 export function drawPicture(id, picture, channels, level) {
   const place = document.getElementById(id);
   const names = Object.keys(channels);
-  const height = names.length * 190 + 60;
+  const height = names.length * 180 + 40;
   place.style.height = `${height}px`;
   const { merged, axis } = layout({ height, margin: { l: 50, r: 10, t: 10, b: 34 }, showlegend: false });
   delete merged.xaxis; delete merged.yaxis;
-  merged.xaxis = { ...axis, anchor: `y${names.length > 1 ? names.length : ""}`, type: picture.is_time ? "date" : "linear" };
+  merged.xaxis = { ...axis, anchor: `y${names.length > 1 ? names.length : ""}`, type: picture.is_time ? "date" : "linear", range: [picture.x[0], picture.x.at(-1)] };
   merged.shapes = []; merged.annotations = [];
   const traces = [], gap = 0.045, share = 1 / names.length;
   names.forEach((name, i) => {
@@ -89,11 +90,11 @@ function panel(picture, name, colour, at, level) {
     ...at, x: rows.map((row) => row.x), y: rows.map((row) => Number(row.y)), mode: "markers", name: "observed",
     marker: { color: colour, size: 5, opacity: 0.75, line: { width: 0 } }, hovertemplate: "%{y:.4g}",
   });
-  if (own.lower) {
+  if (own.lower && picture.inducing.length <= MARKED) {
     const low = Math.min(...own.lower.filter(Number.isFinite));
     traces.push({
       ...at, x: picture.inducing, y: picture.inducing.map(() => low), mode: "markers", name: "inducing points",
-      marker: { symbol: "line-ns-open", size: 7, color: style().quiet }, hoverinfo: "skip",
+      marker: { symbol: "line-ns-open", size: 6, color: style().quiet, opacity: 0.6 }, hoverinfo: "skip",
     });
   }
   return traces;

@@ -56,15 +56,23 @@ async function listModels() {
   list.replaceChildren(...found.models.map((model) => {
     const button = element("button", model.name, { type: "button" });
     button.append(element("small", `${total(model.observations).toLocaleString()} observations, ${model.updates.toLocaleString()} updates`));
-    button.append(element("small", `changed ${ago((Date.now() - Date.parse(model.changed)) / 1000)} ago`));
+    button.append(element("small", "", { "data-changed": model.changed }));
     button.setAttribute("aria-current", String(model.name === chosen.name));
     button.addEventListener("click", () => choose(model.name));
     const item = element("li");
     item.append(button);
     return item;
   }));
+  tellTimes();
   $("no-models").hidden = found.models.length > 0;
   if (chosen.name === null && location.hash.length > 1) choose(decodeURIComponent(location.hash.slice(1)));
+}
+
+function tellTimes() {
+  for (const place of document.querySelectorAll("[data-changed]")) {
+    place.textContent = `changed ${ago((Date.now() - Date.parse(place.dataset.changed)) / 1000)} ago`;
+  }
+  if (chosen.description) showTiles();
 }
 
 // -- one model --------------------------------------------------------------------------------------
@@ -309,7 +317,7 @@ document.documentElement.dataset.theme = localStorage.getItem("streamgp-theme")
 
 for (const id of ["last", "level"]) $(id).addEventListener("change", refresh);
 $("parameter").addEventListener("change", showParameters);
-setInterval(() => { if (chosen.description) showTiles(); }, 5000);
+setInterval(tellTimes, 5000);
 
 // -- events -------------------------------------------------------------------------------------------
 
