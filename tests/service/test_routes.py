@@ -312,7 +312,7 @@ def test_a_model_without_data_says_so(service):
     made(service, "young")
     is_problem(service.post("/v1/models/young/predict", json={"inputs": [1.0]}), 422)
     is_problem(service.get("/v1/models/young/report"), 404)
-    is_problem(service.get("/v2/models/young/ready"), 503)
+    is_problem(service.get("/v2/models/young/ready"), 400)
     assert service.get("/v1/models/young/picture").json()["x"] == []
     assert service.get("/v1/models/young/history").json()["columns"] == {}
 

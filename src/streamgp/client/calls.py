@@ -17,7 +17,7 @@ from streamgp.data.columns import loaded
 from streamgp.errors import DataError, problem
 
 _ARROW = "application/vnd.apache.arrow.stream"
-_FILE = "application/vnd.streamgp.model"
+_FILE = "application/octet-stream"
 _AGAIN = frozenset({408, 429, 502, 503, 504})
 _LONGEST = 30.0  # seconds between two attempts
 

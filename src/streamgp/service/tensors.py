@@ -124,11 +124,8 @@ def metadata(name: str, model: sgp.ContinualGP) -> dict[str, Any]:
 def check_ready(name: str, model: sgp.ContinualGP) -> None:
     """Refuse if a model cannot predict yet."""
     if model.state is None:
-        raise RefusedError(
-            503,
-            problem("a model with data", f"{name!r} without", "Send observations first."),
-            {"Retry-After": "10"},
-        )
+        text = problem("a model with data", f"{name!r} without", "Send observations first.")
+        raise RefusedError(400, text)
 
 
 def inferred(name: str, model: sgp.ContinualGP, asked: Asked, limits: Limits) -> dict[str, Any]:

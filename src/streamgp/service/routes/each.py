@@ -29,7 +29,7 @@ from streamgp.service.shapes import (
 )
 from streamgp.service.wire import answer
 
-FILE = "application/vnd.streamgp.model"
+FILE = "application/octet-stream"
 
 
 class Place(NamedTuple):
