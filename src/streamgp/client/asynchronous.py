@@ -23,6 +23,7 @@ class AsyncClient:
         token: A token of the service, if it asks for one.
         attempts: How often a request is sent at most.
         timeout: How many seconds an answer may take.
+        longest_pause: How many seconds lie between two attempts at most.
 
     Example:
         >>> async def latest(url, token):
@@ -31,11 +32,17 @@ class AsyncClient:
     """
 
     def __init__(
-        self, url: str, token: str | None = None, *, attempts: int = 8, timeout: float = 60.0
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        attempts: int = 8,
+        timeout: float = 60.0,
+        longest_pause: float = 30.0,
     ):
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout)
-        self._attempts = attempts
+        self._attempts, self._longest = attempts, longest_pause
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -95,11 +102,13 @@ class AsyncClient:
             except httpx.TransportError as error:
                 if last or not calls.is_worth_repeating(call, None):
                     raise ServiceError(f"the service cannot be reached: {error}") from error
-                await asyncio.sleep(calls.pause(attempt))
+                await asyncio.sleep(calls.pause(attempt, self._longest))
                 continue
             if last or not calls.is_worth_repeating(call, response.status_code):
                 break
-            await asyncio.sleep(calls.pause(attempt, response.headers.get("retry-after")))
+            await asyncio.sleep(
+                calls.pause(attempt, self._longest, response.headers.get("retry-after"))
+            )
         return calls.result_of(call, response)
 
 

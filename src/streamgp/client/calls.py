@@ -19,7 +19,6 @@ from streamgp.errors import DataError, problem
 _ARROW = "application/vnd.apache.arrow.stream"
 _FILE = "application/octet-stream"
 _AGAIN = frozenset({408, 429, 502, 503, 504})
-_LONGEST = 30.0  # seconds between two attempts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +65,11 @@ def is_worth_repeating(call: Call, status: int | None) -> bool:
     return (call.safe and (status is None or status in _AGAIN)) or status == 429
 
 
-def pause(attempt: int, retry_after: str | None = None) -> float:
+def pause(attempt: int, longest: float, retry_after: str | None = None) -> float:
     """How many seconds to wait before the next attempt."""
     if retry_after is not None and re.fullmatch(r"[0-9]{1,5}", retry_after):
-        return min(float(retry_after), _LONGEST)
-    return min(0.1 * 2**attempt, _LONGEST)
+        return min(float(retry_after), longest)
+    return min(0.1 * 2 ** min(attempt, 30), longest)
 
 
 # -- the requests --------------------------------------------------------------------------------
