@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo serve-demo test lint wheel bench clean
+.PHONY: setup demo serve-demo test test-page lint wheel bench clean
 
 setup: .venv/ready
 
@@ -20,6 +20,11 @@ serve-demo: setup
 
 test: setup
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The page of the service in a browser. Where the browser is missing and cannot be installed, the tests are skipped.
+test-page: setup
+	command -v chromium >/dev/null || apt-get install --yes --quiet chromium || true
+	$(BIN)/pytest tests/service/test_page.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -271,6 +273,7 @@ def test_a_bad_specification_is_refused_in_words(shared, change, said):
         (b"\xff\xfe", "text/csv", 422),
         (b"ARROW1\0\0", "application/vnd.apache.arrow.stream", 422),
         (b"<a/>", "application/xml", 415),
+        (b"[]", "", 415),
     ],
 )
 def test_bad_observations_are_refused_and_the_model_stays(shared, body, kind, status):
@@ -333,6 +336,17 @@ def test_metrics_tell_of_models_and_requests(service):
         'streamgp_requests_total{method="POST",route="/v1/models/{name}/predict",status="200"} 1.0',
     ):
         assert line in text, line
+
+
+def test_the_example_dashboard_shows_metrics_that_exist(service):
+    made(service, "plant", rows(), rows(begin=10))
+    service.post("/v1/models/plant/predict", json={"inputs": [1.0]})
+    text = service.get("/metrics").text
+    page = Path(__file__).parents[2] / "docs" / "grafana.json"
+    named = set(re.findall(r"streamgp_[a-z_]+", page.read_text()))
+    assert len(named) > 10
+    for name in named:
+        assert f"\n{name}" in text, name
 
 
 def test_events_tell_of_every_change(service):

@@ -6,6 +6,7 @@ import socket
 import stat
 import time
 
+import numpy as np
 import pytest
 
 import streamgp as sgp
@@ -136,7 +137,8 @@ def test_large_bodies_are_refused_before_they_are_read(guarded):
 
 def test_zip_bombs_are_refused(guarded):
     where = "/v1/models/plant/observations"
-    headers = {**bearer(guarded, "write"), "Content-Encoding": "gzip"}
+    kind = {"Content-Type": "application/json"}
+    headers = {**bearer(guarded, "write"), **kind, "Content-Encoding": "gzip"}
     bomb = gzip.compress(b" " * 50_000_000)
     assert len(bomb) < 200_000
     begin = time.process_time()
@@ -195,6 +197,36 @@ def test_a_model_file_with_foreign_classes_is_refused(service):
         assert "names that are known" in document["detail"]
     is_problem(service.put("/v1/models/bad/file", content=b"\x80\x04K\x01."), 422)
     is_problem(service.put("/v1/models/bad/file", content=b""), 422)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        3,
+        {},
+        {"specification": {}, "names": ["a"], "table": 3, "alarms": []},
+        {"specification": {}, "names": ["a"], "table": np.zeros((1, 2)), "alarms": []},
+        {"specification": {}, "names": [], "table": np.zeros((0, 0)), "alarms": ["x"]},
+        {"specification": {"data": 1}, "names": [], "table": np.zeros((0, 0)), "alarms": []},
+        {"specification": [], "names": [1], "table": np.zeros((0, 1)), "alarms": []},
+    ],
+)
+def test_a_model_file_with_foreign_bookkeeping_is_refused(shared, kept):
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model._bookkeeping["service"] = kept
+    is_problem(shared.put("/v1/models/bad/file", content=model.to_bytes()), 422)
+
+
+def test_pages_of_other_sites_cannot_use_a_service_without_tokens(service):
+    """Neither by a name of their own that stands for this machine, nor without a content type."""
+    is_problem(service.get("/v1/models", headers={"Host": "evil.example"}), 403)
+    assert service.get("/v1/models", headers={"Host": "localhost:1"}).status_code == 200
+    service.post("/v1/models", json=specification("plant"))
+    is_problem(service.post("/v1/models/plant/observations", content=b"[]"), 415)
+    plain = {"Content-Type": "text/plain"}
+    is_problem(service.post("/v1/models/plant/observations", content=b"[]", headers=plain), 415)
+    is_problem(service.post("/v1/models", content=b"{}", headers=plain), 422)
+    assert "access-control-allow-origin" not in service.get("/v1/models").headers
 
 
 def resealed(data):

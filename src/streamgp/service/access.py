@@ -9,6 +9,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from streamgp.errors import problem
 from streamgp.service.engine import Engine
 from streamgp.service.problems import RefusedError
+from streamgp.service.settings import is_loopback
 from streamgp.service.tokens import Scope, owner_of
 
 _bearer = HTTPBearer(auto_error=False, description="A token of this service.")
@@ -28,6 +29,7 @@ def may(scope: Scope) -> Callable[..., Awaitable[None]]:
     ) -> None:
         settings = request.app.state.engine.settings
         if settings.open:
+            _check_local(request)
             return
         owner = None if given is None else owner_of(given.credentials, settings.tokens)
         if owner is None:
@@ -52,6 +54,22 @@ def may(scope: Scope) -> Callable[..., Awaitable[None]]:
             )
 
     return check
+
+
+def _check_local(request: Request) -> None:
+    """Without tokens, only requests to this machine by its own name are answered.
+
+    A page of another site can make its own name stand for this machine.
+    """
+    if not is_loopback(request.url.hostname or ""):
+        raise RefusedError(
+            403,
+            problem(
+                "a request to 127.0.0.1 or localhost, to a service without tokens",
+                f"one to {request.url.hostname!r}",
+                "Start the service with tokens.",
+            ),
+        )
 
 
 Reader = Depends(may(Scope.READ))

@@ -79,7 +79,7 @@ class Engine:
     def import_file(self, key: str, data: bytes) -> Future:
         """Take a model from the bytes of its file."""
         model = sgp.from_bytes(data)
-        specifications.check_size(model, self.settings.limits)
+        specifications.check_import(model, self.settings.limits)
         return self.lanes.submit(key, lambda: self._add(key, model))
 
     def _add(self, key: str, model: sgp.ContinualGP) -> Live:

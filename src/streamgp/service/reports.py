@@ -5,6 +5,7 @@ continued has the same bytes as one that was not.
 """
 
 import dataclasses
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from streamgp.service.wire import plain
 _KEY = "service"
 _ENTRIES = 240  # of the history; when there are more, every second one of the older ones goes
 _ALARMS = 50
+_ALARM = {"update", "latest", "channel", "kind", "surprise"}
 _ALARMING = 4.0  # standard deviations of surprise
 
 Spoken = dict[str, Any]  # a report as JSON
@@ -74,6 +76,20 @@ class Bookkeeping:
             return cls({}, History((), np.zeros((0, 0))))
         history = History(tuple(kept["names"]), kept["table"])
         return cls(kept["specification"], history, tuple(kept["alarms"]))
+
+    def check(self) -> None:
+        """Raise an error unless every part is what this service writes."""
+        table, names = self.history.table, self.history.names
+        fits = isinstance(table, np.ndarray) and table.dtype == np.float64
+        if not (
+            fits and table.shape[1:] == (len(names),) and all(isinstance(n, str) for n in names)
+        ):
+            raise ValueError("a history of another form")
+        for alarm in self.alarms:
+            fine = isinstance(alarm, dict) and set(alarm) == _ALARM
+            if not fine or any(isinstance(part, list | dict | tuple) for part in alarm.values()):
+                raise ValueError("alarms of another form")
+        json.dumps(self.specification, allow_nan=False)
 
     def put_into(self, model: sgp.ContinualGP) -> None:
         """Write it into a model, of which nobody else has a copy."""

@@ -1,7 +1,6 @@
 """Server: a service that listens."""
 
 import dataclasses
-import ipaddress
 import logging
 import sys
 from types import FrameType
@@ -12,7 +11,7 @@ import uvicorn
 from streamgp.errors import ConfigurationError, problem
 from streamgp.service.app import create_app
 from streamgp.service.guard import Lines
-from streamgp.service.settings import Settings
+from streamgp.service.settings import Settings, is_loopback
 
 _SWITCH = 0.0005  # seconds after which a thread that computes lets another one in
 
@@ -34,14 +33,6 @@ class Listening:
     certificate: str | None = None
     key: str | None = None
     connections: int = 500
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only programs of this machine can connect."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
 
 
 class Server(uvicorn.Server):
@@ -67,7 +58,7 @@ def server(settings: Settings, listening: Listening) -> Server:
     Raises:
         ConfigurationError: If anybody could reach a service that asks for no tokens.
     """
-    if settings.open and not listening.is_loopback:
+    if settings.open and not is_loopback(listening.host):
         raise ConfigurationError(
             problem(
                 "tokens for a service that other machines can reach",

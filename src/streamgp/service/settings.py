@@ -1,9 +1,18 @@
 """Settings: what an operator decides about a service."""
 
 import dataclasses
+import ipaddress
 import os
 
 from streamgp.service.tokens import Token
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is one that only programs of this machine can reach."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import streamgp as sgp
 from streamgp.configuration import Config, from_tables
 from streamgp.data.axes import Axis
-from streamgp.errors import ConfigurationError, StreamGPError, problem
+from streamgp.errors import ConfigurationError, FileError, StreamGPError, problem
 from streamgp.service.reports import Bookkeeping, History
 from streamgp.service.settings import Limits
 
@@ -48,6 +48,29 @@ def layout_of(model: sgp.ContinualGP) -> dict[str, Any]:
 def learns_samples(model: sgp.ContinualGP) -> bool:
     """Whether rows are learned one at a time."""
     return bool(Bookkeeping.of(model).specification.get("stream", {}).get("samples", False))
+
+
+def check_import(model: sgp.ContinualGP, limits: Limits) -> None:
+    """Refuse a model from elsewhere that is too large, or whose bookkeeping is not ours.
+
+    Raises:
+        ConfigurationError: If it is too large.
+        FileError: If what the service would keep in it is something else.
+    """
+    check_size(model, limits)
+    try:
+        kept = Bookkeeping.of(model)
+        kept.check()
+        if kept.specification:
+            _check_data(from_tables(kept.specification))
+    except Exception as error:  # a file may hold anything
+        raise FileError(
+            problem(
+                "a model whose bookkeeping this service has written",
+                f"another ({type(error).__name__}: {error})",
+                "Load it with `streamgp.load`, and save it without.",
+            )
+        ) from error
 
 
 def check_size(model: sgp.ContinualGP, limits: Limits) -> None:

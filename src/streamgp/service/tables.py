@@ -29,7 +29,7 @@ def read_table(kind: str, body: bytes, rows: int) -> pd.DataFrame:
         RefusedError: If the content type is unknown.
         DataError: If the bytes are not rows, or too many.
     """
-    reader = _READERS.get(kind.split(";")[0].strip().lower() or JSON)
+    reader = _READERS.get(kind.split(";")[0].strip().lower())
     if reader is None:
         raise RefusedError(
             415,

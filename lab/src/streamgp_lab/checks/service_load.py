@@ -46,7 +46,8 @@ def ask(connection: http.client.HTTPConnection, method: str, path: str, body: An
 def latencies(port: int, request: Request, seconds: float, first: int = 0) -> np.ndarray:
     """The times of requests that one client sends one after the other, in milliseconds."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    found, until = [], time.perf_counter() + seconds
+    found: list[float] = []
+    until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         begin = time.perf_counter()
         ask(connection, *request(first + len(found)))
@@ -144,7 +145,7 @@ def during_a_long_update(served: Served, seconds: float) -> tuple[np.ndarray, np
     writer = threading.Thread(target=long_update, args=(served.port, done))
     writer.start()
     time.sleep(0.5)
-    parts = []
+    parts: list[np.ndarray] = []
     while not done.is_set() and len(parts) < 60:
         parts.append(latencies(served.port, prediction, 0.5))
     writer.join()
