@@ -1,9 +1,10 @@
 // The page: a list of models, and everything about the one that is chosen.
 
 import { ask, follow, token, Refused } from "./service.js";
+import { showForms } from "./forms.js";
+import { $, ago, element, path, total } from "./small.js";
 import * as charts from "./charts.js";
 
-const $ = (id) => document.getElementById(id);
 const chosen = { name: null, description: null, picture: null, history: null, span: null };
 const EXAMPLE = {
   channels: { level: "Gaussian", alarm: "Bernoulli" },
@@ -12,13 +13,6 @@ const EXAMPLE = {
 };
 
 // -- small things ---------------------------------------------------------------------------------
-
-function element(tag, text, attributes = {}) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
 
 function complain(error) {
   const banner = $("banner");
@@ -37,15 +31,6 @@ async function attempt(work) {
     return undefined;
   }
 }
-
-function ago(seconds) {
-  if (seconds < 90) return `${Math.max(0, Math.round(seconds))} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
-}
-
-const total = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
-const path = (name) => `v1/models/${encodeURIComponent(name)}`;
 
 // -- the list -------------------------------------------------------------------------------------
 
@@ -131,7 +116,7 @@ function show() {
   const kinds = Object.entries(description.channels).map(([name, kind]) => `${name}: ${kind}`).join(", ");
   $("state").textContent = `${kinds}${description.engine ? ` · ${description.engine} engine` : ""}`;
   showTiles();
-  showForms();
+  showForms(description);
   showAlarms();
   const drawn = Boolean(picture && picture.x.length);
   $("no-data").hidden = drawn || Object.keys(description.inputs).length > 1;
@@ -194,64 +179,6 @@ function showParameters() {
   }
   charts.drawParameter("parameters", chosen.history, select.value);
 }
-
-// -- adding observations ---------------------------------------------------------------------------
-
-function columnsOf(description) {
-  const data = description.specification.data || {};
-  const inputs = [data.inputs ?? Object.keys(description.inputs)].flat();
-  return data.value ? [...inputs, ...(data.channel ? [data.channel] : []), data.value] : [...inputs, ...Object.keys(description.channels)];
-}
-
-function showForms() {
-  const columns = columnsOf(chosen.description);
-  const fields = $("fields");
-  if (fields.dataset.columns !== columns.join()) {
-    fields.dataset.columns = columns.join();
-    fields.replaceChildren(...columns.map((name) => {
-      const label = element("label", name);
-      label.append(element("input", undefined, { name, autocomplete: "off" }));
-      return label;
-    }));
-    $("columns").textContent = columns.join(", ");
-  }
-}
-
-function value(text) {
-  const trimmed = text.trim();
-  if (trimmed === "") return null;
-  if (trimmed === "true" || trimmed === "false") return trimmed === "true";
-  return Number.isFinite(Number(trimmed)) ? Number(trimmed) : trimmed;
-}
-
-async function send(work) {
-  $("sent").className = "quiet";
-  $("sent").textContent = "Sending …";
-  try {
-    const report = await work();
-    $("sent").textContent = `Learned ${total(report.observations)} observations in ${(1000 * report.seconds).toFixed(0)} ms. ${report.result}`;
-  } catch (error) {
-    $("sent").className = "bad";
-    $("sent").textContent = error.message;
-  }
-}
-
-$("by-hand").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const row = Object.fromEntries([...new FormData(event.target)].map(([name, text]) => [name, value(text)]));
-  await send(() => ask(`${path(chosen.name)}/observations`, { method: "POST", json: [row] }));
-});
-
-$("by-file").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const file = $("file").files[0];
-  if (!file) {
-    $("sent").className = "bad";
-    $("sent").textContent = "Choose a file first.";
-    return;
-  }
-  await send(() => ask(`${path(chosen.name)}/observations`, { method: "POST", body: file, type: "text/csv" }));
-});
 
 // -- models come and go ------------------------------------------------------------------------------
 

@@ -14,7 +14,9 @@ _KINDS = {
     "dashboard.css": "text/css",
     "dashboard.js": "text/javascript",
     "charts.js": "text/javascript",
+    "forms.js": "text/javascript",
     "service.js": "text/javascript",
+    "small.js": "text/javascript",
     "icon.svg": "image/svg+xml",
     "plotly.min.js": "text/javascript",
 }
