@@ -1,6 +1,7 @@
 """Clients: the verbs of a model, over HTTP, with retries."""
 
 import asyncio
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -139,6 +140,24 @@ def test_a_service_that_is_not_there_is_said_to_be_so():
         pytest.raises(ServiceError, match="reached"),
     ):
         client.models()
+
+
+def test_a_service_that_starts_late_is_waited_for(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    found = []
+
+    def work():
+        with Client(f"http://127.0.0.1:{port}", attempts=100, longest_pause=0.2) as client:
+            found.append(client.create("plant", SPECIFICATION["channels"], **TABLES))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(0.3)
+    with serving(tmp_path / "models.db", port=port):
+        thread.join(20)
+    assert len(found) == 1
 
 
 def test_tokens_are_sent(tmp_path):

@@ -78,7 +78,7 @@ def test_a_model_is_made_fed_and_watched(service, page):
     )
     assert len(mean_of(page)) > 100
     points = "document.getElementById('picture').data.find(t => t.name === 'observed').x.length"
-    page.wait_for_function(f"{points} === 40")
+    page.wait_for_function(f"() => {points} === 40")
 
 
 def test_observations_by_hand_and_by_file(service, page, tmp_path):

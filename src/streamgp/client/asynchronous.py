@@ -100,7 +100,8 @@ class AsyncClient:
                     headers=dict(call.headers),
                 )  # fmt: skip
             except httpx.TransportError as error:
-                if last or not calls.is_worth_repeating(call, None):
+                unsent = isinstance(error, httpx.ConnectError)
+                if last or not (unsent or calls.is_worth_repeating(call, None)):
                     raise ServiceError(f"the service cannot be reached: {error}") from error
                 await asyncio.sleep(calls.pause(attempt, self._longest))
                 continue

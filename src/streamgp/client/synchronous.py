@@ -99,7 +99,8 @@ class Client:
                     headers=dict(call.headers),
                 )  # fmt: skip
             except httpx.TransportError as error:
-                if last or not calls.is_worth_repeating(call, None):
+                unsent = isinstance(error, httpx.ConnectError)
+                if last or not (unsent or calls.is_worth_repeating(call, None)):
                     raise ServiceError(f"the service cannot be reached: {error}") from error
                 time.sleep(calls.pause(attempt, self._longest))
                 continue

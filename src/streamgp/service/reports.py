@@ -123,17 +123,18 @@ def _numbers(model: sgp.ContinualGP, report: sgp.UpdateReport) -> Iterator[tuple
     yield "inducing", float(sum(report.inducing_after))
     yield "open_variance", float(max(report.open_variance, default=0.0))
     yield "budget_spent", float(report.budget_spent)
+    coverage = report.coverage  # it is computed when it is asked for, and so is `nlpd`
+    by_channel = {
+        "log_predictive": report.log_predictive,
+        "nlpd": report.nlpd,
+        "surprise": report.surprise,
+        "outliers": report.outliers,
+        "coverage": {name: shares[0.95] for name, shares in coverage.items()},
+    }
     for name in report.observations:
-        for what, values in (
-            ("log_predictive", report.log_predictive),
-            ("nlpd", report.nlpd),
-            ("surprise", report.surprise),
-            ("outliers", report.outliers),
-        ):
+        for what, values in by_channel.items():
             if name in values:
                 yield f"{what}:{name}", float(values[name])
-        if name in report.coverage:
-            yield f"coverage:{name}", report.coverage[name][0.95]
         yield f"changed:{name}", float(name in report.changed)
     for name, number in _flat(report.hyperparameters):
         yield f"hyperparameter:{name}", number

@@ -1,6 +1,7 @@
 // Charts: what the service tells of a model, drawn with plotly.
 
-const COLOURS = ["#2563eb", "#d97706", "#059669", "#9333ea", "#dc2626", "#0891b2", "#ca8a04", "#db2777"];
+const ON_LIGHT = ["#2563eb", "#d97706", "#059669", "#9333ea", "#dc2626", "#0891b2", "#ca8a04", "#db2777"];
+const ON_DARK = ["#60a5fa", "#fbbf24", "#34d399", "#c084fc", "#f87171", "#22d3ee", "#fde047", "#f472b6"];
 const MARKED = 150; // more inducing points than that would be a grey bar
 const OPTIONS = { displayModeBar: false, responsive: true };
 
@@ -23,6 +24,11 @@ function layout(more = {}) {
   return { merged, axis };
 }
 
+function colourOf(number) {
+  const all = document.documentElement.dataset.theme === "dark" ? ON_DARK : ON_LIGHT;
+  return all[number % all.length];
+}
+
 const faded = (colour, share) =>
   colour + Math.round(share * 255).toString(16).padStart(2, "0");
 
@@ -43,7 +49,7 @@ export function drawPicture(id, picture, channels, level) {
   const traces = [], gap = 0.045, share = 1 / names.length;
   names.forEach((name, i) => {
     const number = i === 0 ? "" : String(i + 1);
-    const colour = COLOURS[i % COLOURS.length], at = { xaxis: "x", yaxis: `y${number}` };
+    const colour = colourOf(i), at = { xaxis: "x", yaxis: `y${number}` };
     const top = 1 - i * share, bottom = top - share + gap;
     merged[`yaxis${number}`] = { ...axis, domain: [Math.max(bottom, 0), top - 0.005], zeroline: false };
     merged.annotations.push({
@@ -66,7 +72,7 @@ function panel(picture, name, colour, at, level) {
   if (own.classes) {
     Object.entries(own.classes).forEach(([label, values], i) => traces.push({
       ...at, x, y: values, name: label, mode: "lines", stackgroup: name, line: { width: 0.5 },
-      fillcolor: faded(COLOURS[(i + 2) % COLOURS.length], 0.5),
+      fillcolor: faded(colourOf(i + 2), 0.5),
     }));
     return traces;
   }
@@ -74,7 +80,7 @@ function panel(picture, name, colour, at, level) {
   if (own.lower) {
     const band = { ...at, x, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
     traces.push({ ...band, y: own.lower }, {
-      ...band, y: own.upper, fill: "tonexty", fillcolor: faded(colour, 0.2), name: `${100 * level}%`,
+      ...band, y: own.upper, fill: "tonexty", fillcolor: faded(colour, 0.22), name: `${100 * level}%`,
     });
   }
   if (middle) {
@@ -105,7 +111,7 @@ export function drawColumns(id, history, what, more = {}) {
   const found = Object.keys(history).filter((name) => name.startsWith(`${what}:`));
   const traces = found.map((name, i) => ({
     x: history.update, y: history[name], name: name.slice(what.length + 1), mode: "lines+markers",
-    connectgaps: true, line: { color: COLOURS[i % COLOURS.length], width: 1.6 }, marker: { size: 3 },
+    connectgaps: true, line: { color: colourOf(i), width: 1.6 }, marker: { size: 3 },
     hovertemplate: "%{y:.4g}",
   }));
   lines(id, traces, more);
@@ -126,7 +132,7 @@ export function drawSurprise(id, history) {
 export function drawParameter(id, history, name) {
   const values = history[`hyperparameter:${name}`] || [];
   lines(id, [{
-    x: history.update, y: values, mode: "lines+markers", line: { color: COLOURS[0], width: 1.6, shape: "hv" },
+    x: history.update, y: values, mode: "lines+markers", line: { color: colourOf(0), width: 1.6, shape: "hv" },
     marker: { size: 3 }, name, hovertemplate: "%{y:.4g}",
   }], { showlegend: false });
 }
@@ -134,7 +140,7 @@ export function drawParameter(id, history, name) {
 export function drawBudget(id, history) {
   lines(id, [{
     x: history.update, y: history.inducing || [], mode: "lines", fill: "tozeroy", name: "inducing points",
-    line: { color: COLOURS[0], width: 1.6, shape: "hv" }, fillcolor: faded(COLOURS[0], 0.15), hovertemplate: "%{y}",
+    line: { color: colourOf(0), width: 1.6, shape: "hv" }, fillcolor: faded(colourOf(0), 0.15), hovertemplate: "%{y}",
   }], { showlegend: false, yaxis: { rangemode: "tozero" } });
 }
 
