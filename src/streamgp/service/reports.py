@@ -124,7 +124,7 @@ def _numbers(model: sgp.ContinualGP, report: sgp.UpdateReport) -> Iterator[tuple
     yield "open_variance", float(max(report.open_variance, default=0.0))
     yield "budget_spent", float(report.budget_spent)
     coverage = report.coverage  # it is computed when it is asked for, and so is `nlpd`
-    by_channel = {
+    by_channel: dict[str, Mapping[str, Any]] = {
         "log_predictive": report.log_predictive,
         "nlpd": report.nlpd,
         "surprise": report.surprise,
