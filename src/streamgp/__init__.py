@@ -16,6 +16,7 @@ from streamgp.errors import (
     StreamGPError,
     UnknownKeyError,
 )
+from streamgp.fleet import Fleet, FleetReport
 from streamgp.gp import ContinualGP, from_bytes, load
 from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
 from streamgp.inference.carry import Marginals, Projection
@@ -53,6 +54,7 @@ from streamgp.likelihoods import (
     StudentT,
     Weighted,
 )
+from streamgp.merging import merge
 from streamgp.model.means import Constant, Events, Mean, Seasonal, Trend
 from streamgp.model.periods import SuggestedPeriod, suggest_periods
 from streamgp.online.forgetting import Forgetting
@@ -85,6 +87,8 @@ __all__ = [
     "Exponential",
     "FileError",
     "Fixed",
+    "Fleet",
+    "FleetReport",
     "Forgetting",
     "FunctionKernel",
     "Gamma",
@@ -130,6 +134,7 @@ __all__ = [
     "fixed",
     "from_bytes",
     "load",
+    "merge",
     "plot",
     "register",
     "suggest_periods",

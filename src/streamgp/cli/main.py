@@ -11,6 +11,8 @@ from typing import Any
 
 import streamgp
 from streamgp import configuration as config
+from streamgp.cli import fleet_commands, service_commands
+from streamgp.cli.options import add_channel, add_command, add_predicting, add_source, source
 from streamgp.errors import BudgetWarning, StreamGPError
 
 _RUN = f"""
@@ -22,6 +24,7 @@ Without `channel` and `value`, every column that is not an input is a channel.
 examples:
     streamgp run plant.toml readings.csv
     streamgp run plant.toml readings.parquet --model plant.sgp --predictions predicted.csv
+    streamgp run plant.toml readings.csv --follow
     tail -n 0 -f readings.jsonl | streamgp run plant.toml - --format jsonl
     tail -n +1 -f readings.jsonl | streamgp run plant.toml - --format jsonl --skip-learned
 
@@ -30,6 +33,9 @@ last snapshot.
 
 A file is continued after the rows that were learned, so the model ends as if the run had never been
 stopped. The file must begin with the same rows as before. It may have grown.
+
+With --follow, a run waits at the end of the file for further rows. It goes on where it stopped,
+also if the file was renamed and replaced by a new one meanwhile.
 
 From standard input every row is learned, also by a run that continues. If the input starts again
 with the first row, as in the last example, use --skip-learned: it skips as many rows as the
@@ -44,13 +50,6 @@ _PLOT = """
 examples:
     streamgp plot plant.sgp --out plant.png
     streamgp plot plant.sgp --channel temperature --out temperature.svg
-"""
-_SERVE = """
-examples:
-    streamgp token tokens.txt --name plant --scopes read,write,admin
-    streamgp serve --store plant.db --token-file tokens.txt
-    streamgp serve --store plant.db --no-tokens
-    streamgp serve --demo
 """
 _SERVICE = ("serve", "token")  # commands that need the service's extra
 _MOVED = ("reproduce", "bench")  # commands of the second distribution, `streamgp-lab`
@@ -112,12 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     def add(
         name: str, action: Callable[[argparse.Namespace], None], about: str, more: str = ""
     ) -> argparse.ArgumentParser:
-        command = commands.add_parser(
-            name, help=about, description=f"{about[0].upper()}{about[1:]}.", epilog=more,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
-        command.set_defaults(command=action)
-        return command
+        return add_command(commands, name, action, about, more)
 
     demo = add("demo", _demo, "stream three channels of an airport through a model and draw them")
     demo.add_argument(
@@ -128,8 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     run = add("run", _run, "stream a table into a model", _RUN)
-    run.add_argument("config", type=Path, metavar="CONFIG.toml", help="the configuration")
-    run.add_argument("data", help="a .csv, .parquet or .jsonl file, or - for standard input")
+    add_source(run)
     run.add_argument(
         "--model", type=Path, metavar="FILE", help="the file of the snapshot (default: CONFIG.sgp)"
     )
@@ -141,87 +134,29 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--restart", action="store_true", help="ignore the snapshot and start a new model"
     )
-    run.add_argument(
-        "--skip-learned", action="store_true",
-        help="skip as many rows of standard input as the snapshot has learned; files are always "
-        "continued after those rows",
-    )  # fmt: skip
-    _add_format(run)
 
     predict = add("predict", _predict, "predict at the inputs of a table", _PREDICT)
     _add_model(predict)
     predict.add_argument("data", help="a table with the input columns, or - for standard input")
-    predict.add_argument(
-        "--out", default="-", metavar="FILE", help="a file, or - for standard output (default)"
-    )
-    _add_channel(predict)
-    predict.add_argument(
-        "--level", type=float, default=0.95, help="the probability of the intervals (default: 0.95)"
-    )
-    _add_format(predict)
+    add_predicting(predict)
 
     inspect = add("inspect", _inspect, "show channels, hyperparameters and scores of a model")
     _add_model(inspect)
 
     plot = add("plot", _plot, "draw the predictions of a model", _PLOT)
     _add_model(plot)
-    _add_channel(plot)
+    add_channel(plot)
     plot.add_argument(
         "--out", type=Path, default=Path("streamgp.png"), metavar="FILE",
         help="the file of the picture (default: streamgp.png)",
     )  # fmt: skip
-    _add_service(add)
+    fleet_commands.add(commands)
+    service_commands.add(commands)
     return parser
-
-
-def _add_service(add: Callable[..., argparse.ArgumentParser]) -> None:
-    serve = add("serve", _serve, "learn and predict over HTTP, with a page to watch", _SERVE)
-    serve.add_argument(
-        "--store", default="streamgp.db", metavar="FILE",
-        help="the file of the models, or the URL of a PostgreSQL database (default: streamgp.db)",
-    )  # fmt: skip
-    serve.add_argument("--host", default="127.0.0.1", help="the address (default: 127.0.0.1)")
-    serve.add_argument("--port", type=int, default=8080, help="the port (default: 8080)")
-    serve.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="the tokens that `streamgp token` made"
-    )
-    serve.add_argument(
-        "--no-tokens", action="store_true",
-        help="let every program of this machine do everything; only on a loopback address",
-    )  # fmt: skip
-    serve.add_argument("--cache", type=int, default=64, help="models in memory (default: 64)")
-    serve.add_argument("--ssl-certfile", metavar="FILE", help="the TLS certificate")
-    serve.add_argument("--ssl-keyfile", metavar="FILE", help="the key of the TLS certificate")
-    serve.add_argument(
-        "--demo", action="store_true", help="feed the stream of an airport to a model, to watch"
-    )
-    serve.add_argument(
-        "--pace", type=float, default=1.0,
-        help="seconds between two batches of the demonstration (default: 1)",
-    )  # fmt: skip
-
-    token = add("token", _token, "make a token for a service and print it once", _SERVE)
-    token.add_argument("file", type=Path, help="the file that its hash is added to")
-    token.add_argument("--name", required=True, help="who will have it, for the logs")
-    token.add_argument("--scopes", default="read", help="some of read,write,admin (default: read)")
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL.sgp", help="the file of a saved model")
-
-
-def _add_channel(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--channel", action="append", metavar="NAME",
-        help="use only this channel; the option may be repeated",
-    )  # fmt: skip
-
-
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    kinds = ("csv", "jsonl", "parquet")
-    parser.add_argument(
-        "--format", choices=kinds, help="the format of the data, if the file's name does not tell"
-    )
 
 
 # Each command imports what it needs: `streamgp --help` should not wait for pandas.
@@ -238,12 +173,10 @@ def _run(options: argparse.Namespace) -> None:
 
     done = run.run(
         config.read(options.config),
-        options.data,
+        source(options),
         options.model or options.config.with_suffix(".sgp"),
         out=options.predictions,
         resume=not options.restart,
-        skip_learned=options.skip_learned,
-        format=options.format,
     )
     if not done:
         sys.exit(130)
@@ -268,22 +201,3 @@ def _plot(options: argparse.Namespace) -> None:
     from streamgp.cli import plot
 
     plot.run(options.model, options.out, channels=options.channel)
-
-
-def _serve(options: argparse.Namespace) -> None:
-    from streamgp.cli import serve
-    from streamgp.service import Listening, Settings, read_tokens
-
-    listening = Listening(options.host, options.port, options.ssl_certfile, options.ssl_keyfile)
-    if options.demo:
-        serve.demo(listening, options.pace)
-        return
-    tokens = () if options.token_file is None else read_tokens(options.token_file)
-    settings = Settings(options.store, tokens, open=options.no_tokens, cache=options.cache)
-    serve.run(settings, listening)
-
-
-def _token(options: argparse.Namespace) -> None:
-    from streamgp.cli import serve
-
-    serve.token(options.file, options.name, options.scopes.split(","))

@@ -2,6 +2,7 @@
 
 from streamgp.persistence.contents import Contents, pack, unpack
 from streamgp.persistence.disk import read, write
+from streamgp.persistence.parcels import unwrap, wrap
 from streamgp.persistence.pieces import Label, Piece, Pieces, put_together, take_apart
 
 __all__ = [
@@ -14,5 +15,7 @@ __all__ = [
     "read",
     "take_apart",
     "unpack",
+    "unwrap",
+    "wrap",
     "write",
 ]

@@ -25,14 +25,15 @@ def check_chain(state: ChainState, axes: Sequence[Axis], trusted: Trusted = froz
     blank = Segment.blank(
         np.arange(2.0), len(model.outputs.channel), len(model.outputs.left), features
     )
-    sums, pairs = blank.linear.shape[1:], blank.precision.shape[1:]
-    new = [segment for segment in state.segments if segment not in trusted]
+    shape = blank.linear.shape[1:], blank.precision.shape[1:]
     for segment in state.segments:
-        count = len(segment.times) - 1
-        require(segment.times.ndim == 1 and count > 0, "times of a chain")
-        require(segment.linear.shape == (count, *sums), "sums of that size")
-        require(segment.precision.shape == (count, *pairs), "sums of that size")
+        found = segment.linear.shape[1:], segment.precision.shape[1:]
+        require(found == shape, "sums of that size")
+    new = [segment for segment in state.segments if segment not in trusted]
     for segment in new:
+        require(segment.times.ndim == 1 and len(segment.times) > 1, "times of a chain")
+        counts = {len(segment.times) - 1, len(segment.linear), len(segment.precision)}
+        require(len(counts) == 1, "sums of every interval")
         require(bool(np.all(np.diff(segment.times) > 0)), "times in order")
     for one, other in itertools.pairwise(state.segments):
         require(one.times[-1] == other.times[0], "segments that follow one another")

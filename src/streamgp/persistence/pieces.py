@@ -69,15 +69,17 @@ class Pieces(NamedTuple):
     Attributes:
         head: Everything but the segments of a chain, as bytes.
         pieces: The segments, in the order of time; none of a model without a chain.
+        labels: What they are.
     """
 
     head: bytes
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Piece, ...] = ()
+    labels: tuple[Label, ...] = ()
 
     @property
     def size(self) -> int:
         """The number of all bytes."""
-        return len(self.head) + sum(piece.label.size for piece in self.pieces)
+        return len(self.head) + sum(label.size for label in self.labels)
 
 
 # Of segments that were taken apart or put together before. They have been checked.
@@ -92,11 +94,12 @@ def take_apart(whole: Contents) -> Pieces:
     check_writable(whole, _LABELS)
     state = whole.progress.state
     if not isinstance(state, ChainState):
-        return Pieces(seal(*encoded(whole)), ())
+        return Pieces(seal(*encoded(whole)))
     pieces = tuple(map(Piece, state.segments))
+    labels = tuple(piece.label for piece in pieces)
     contents, tensors = encoded(_with_segments(whole, state, ()))
-    contents[_LIST] = {"count": len(pieces), "digest": _digest(piece.label for piece in pieces)}
-    return Pieces(seal(contents, tensors), pieces)
+    contents[_LIST] = {"count": len(pieces), "digest": _digest(labels)}
+    return Pieces(seal(contents, tensors), pieces, labels)
 
 
 def put_together(head: bytes, pieces: Sequence[bytes]) -> Contents:

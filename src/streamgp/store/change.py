@@ -48,6 +48,11 @@ class Change:
     offsets: dict[str, str] = dataclasses.field(default_factory=dict, init=False)
     answers: dict[str, bytes] = dataclasses.field(default_factory=dict, init=False)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to change."""
+        return not (self.models or self.offsets or self.answers)
+
     def put(self, key: str, model: ContinualGP, *, version: int | None = None) -> None:
         """Store a model as it is now.
 

@@ -115,7 +115,7 @@ def _put(
     for key, put in puts.items():
         # A key that is removed and comes again never has a version twice.
         version = max(there.get(key, ABSENT) + 1, int(1e6 * now))
-        labels = [piece.label for piece in put.pieces.pieces]
+        labels = put.pieces.labels
         written[key] = Written(version, {label.place: label.digest for label in labels})
         old = before.get(key, {})
         gone += [(key, place) for place in old.keys() - written[key].pieces.keys()]

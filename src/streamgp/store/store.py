@@ -95,6 +95,8 @@ class Store:
         """
         change = Change()
         yield change
+        if change.is_empty:
+            return
         with self._backend.writing() as session:
             written = commit(session, change, self._known(change.models))
         change.versions.update({key: item.version for key, item in written.items()})

@@ -60,6 +60,7 @@ CHECKS = {
     "service_load": "measure the service on loopback: latencies, requests per second, memory",
     "service_fuzz": "send thousands of requests that the description of the service allows",
     "sktime_updates": "compare updates of the sktime forecaster with fitting again",
+    "store_kills": "kill `streamgp fleet run` at random moments and look at every key of its store",
     "soak": "stream random data into models of every likelihood, and look for failures",
     "wild": "stream the random data of soak once into a model of each likelihood",
 }
@@ -161,6 +162,10 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
     parsers["service_fuzz"].add_argument(
         "--examples", type=int, default=100, help="requests per operation (default: 100)"
     )
+    kills = parsers["store_kills"]
+    kills.add_argument("--kills", type=int, default=200, help="the number of kills (default: 200)")
+    kills.add_argument("--rows", type=int, default=3000, help="rows of a table (default: 3000)")
+    kills.add_argument("--keys", type=int, default=40, help="keys of a table (default: 40)")
     parsers["large"].add_argument(
         "--rows", type=int, default=1_000_000, help="rows of the batch (default: 1000000)"
     )
