@@ -172,6 +172,23 @@ def test_predictions_on_the_way_change_nothing():
         np.testing.assert_allclose(variance, np.diag(found.covariance), **CLOSE)
 
 
+def test_predictions_on_the_way_over_many_segments_change_nothing():
+    """The message that data in a segment send back changes with them."""
+    world, x = chains.one("matern32"), np.arange(300) / 5
+    rows = chains.draw(world, x)
+    model = chains.model_of(world, "matern32")
+    for k in range(0, len(x), 30):
+        chains.fed(model, rows.take(slice(k, k + 30)))
+        chains.moments(model, x[: k + 30], np.zeros(k + 30, int))
+    channel = np.zeros(len(x), int)
+    found, (mean, variance) = (
+        markov.smoothed(world, rows, x, channel),
+        chains.moments(model, x, channel),
+    )
+    np.testing.assert_allclose(mean, found.mean, **CLOSE)
+    np.testing.assert_allclose(variance, np.diag(found.covariance), **CLOSE)
+
+
 def test_the_order_of_channels_changes_nothing():
     world = chains.two("sum")
     rows, channel = chains.draw(world, X), np.arange(len(TEST)) % 2

@@ -97,6 +97,9 @@ class _After(NamedTuple):
     source: Backward | None
 
 
+_CHANGED = silent(0, 0)  # the source of a message that has to be computed again
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Known:
     """A chain under some hyperparameters.
@@ -257,6 +260,8 @@ class Known:
         after = self._onward(links[-1].last, after)
         every = (*before, *links, *after)
         stale = self.afters[: window.first]
+        if stale and stale[-1] is not None:  # it came through the window
+            stale[-1] = stale[-1]._replace(source=_CHANGED)
         kept = self.afters[window.stop - 1 :]  # the message after the window is as it was
         afters = [*stale, *[None] * (len(links) - 1), *kept]
         gains = self.gains if change is None else self.gains + change
