@@ -10,9 +10,13 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.chain.known import Known
+from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.law import Between, Law
 from streamgp.inference.chain.mixing import Mixing
+from streamgp.inference.chain.open_rows import OpenRows
 from streamgp.inference.chain.segments import Segment, triangle
+from streamgp.inference.chain.setting import ChainSetting
+from streamgp.inference.e_step import Fit
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import counted
 from streamgp.inference.reading import Reading
@@ -101,6 +105,8 @@ class ChainState:
         totals: What they said beside that.
         memory: How past data depend on parameters of likelihoods in ways that sums cannot tell.
         heard: The observations of each channel that it stands for, faded ones in part.
+        open: The latest rows of channels that are not conjugate, if some are kept open. They are
+            neither in `segments` nor in `totals` nor in `memory`.
     """
 
     model: MultiTaskGP
@@ -108,8 +114,33 @@ class ChainState:
     totals: Totals
     memory: Memory
     heard: Float[np.ndarray, " D"]
+    open: OpenRows | None = None
 
     # What follows from the fields is computed once, when it is first asked for.
+
+    @functools.cached_property
+    def whole(self) -> "ChainState":
+        """The same with what open rows say, as their sites are now, among the sums."""
+        if self.open is None:
+            return self
+        setting = self._of_open
+        return with_sums(self, setting, self.open.sites(setting.batch), open=None)
+
+    @functools.cached_property
+    def _of_open(self) -> ChainSetting:
+        """The open rows that meet the chain."""
+        assert self.open is not None
+        return meeting(self.known, self.plain, self.model.batch(self.open.rows))
+
+    @functools.cached_property
+    def every_total(self) -> Totals:
+        """The totals of all rows, open ones included."""
+        if self.open is None:
+            return self.totals
+        setting = self._of_open
+        return self.totals.with_rows(
+            self.plain, setting.batch, self.open.sites(setting.batch), setting.seen.between
+        )
 
     @functools.cached_property
     def plain(self) -> MultiTaskGP:
@@ -123,7 +154,7 @@ class ChainState:
 
     @functools.cached_property
     def known(self) -> Known:
-        """What data say of the states."""
+        """What data say of the states, open rows apart."""
         return Known.of(self.mixing, self.segments)
 
     @functools.cached_property
@@ -143,6 +174,8 @@ class ChainState:
     def explored(self) -> Float[np.ndarray, "_ 1"]:
         """The times at which states were spoken of, as inputs."""
         size, found = self.mixing.law.size, [np.zeros(0)]
+        if self.open is not None:
+            found.append(self.open.x[:, 0])
         for segment in self.segments:
             place = triangle(segment.features)[2]
             ends = (slice(size), segment.times[:-1]), (slice(size, 2 * size), segment.times[1:])
@@ -159,7 +192,7 @@ class ChainState:
     @property
     def open_variance(self) -> Float[np.ndarray, " Q"]:
         """The part of each latent function's variance at past rows that its times leave open."""
-        reading, totals = self.mixing.reading, self.totals
+        reading, totals = self.mixing.reading, self.every_total
         weights = reading.open(dataclasses.replace(totals, slack=np.ones_like(totals.slack)))
         left = np.sum(weights * totals.slack, axis=0)
         whole = np.sum(weights * totals.mass[:, None], axis=0) * self.mixing.law.variance
@@ -171,8 +204,8 @@ class ChainState:
         if not any(free_size(channel.weights) for channel in self.model.channels):
             shapes = [channel.weights.shape for channel in self.plain.channels]
             return tuple(np.zeros((*shape, *shape)) for shape in shapes)
-        held, diagonal = self.known.stiffness.copy(), np.arange(sum(self.model.draws))
-        held[:, diagonal, diagonal] += self.totals.slack
+        held, diagonal = self.whole.known.stiffness.copy(), np.arange(sum(self.model.draws))
+        held[:, diagonal, diagonal] += self.every_total.slack
         reading = self.mixing.reading
         strength = reading.strength[reading.outputs.pair_channel]
         return open_weights(self.model, strength[:, None, None] * held)
@@ -181,7 +214,7 @@ class ChainState:
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
         """E_q[β]: the expected weights of each latent parameter's mean functions."""
         spreads = self.mixing.reading.spreads
-        return spreads * self.known.weights.mean.reshape(spreads.shape)
+        return spreads * self.whole.known.weights.mean.reshape(spreads.shape)
 
     @property
     def count(self) -> float:
@@ -212,6 +245,7 @@ class ChainState:
             free_vector(self.model),
             *self.totals.arrays(),
         ]
+        arrays += [] if self.open is None else self.open.arrays()
         shared = set() if before is None else set(map(id, before.segments))
         for segment in self.segments:
             if id(segment) not in shared:
@@ -221,3 +255,33 @@ class ChainState:
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles hold the fields only."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def following(state: ChainState, known: Known, **changes: Any) -> ChainState:
+    """The state with other segments under the same hyperparameters, whose links are known."""
+    after = state.replace(segments=tuple(link.segment for link in known.links), **changes)
+    vars(after).update(plain=state.plain, mixing=state.mixing, known=known)
+    return after
+
+
+def with_sums(
+    state: ChainState,
+    setting: ChainSetting,
+    rows: RowSites,
+    fit: Fit | None = None,
+    **changes: Any,
+) -> ChainState:
+    """The state with what rows said.
+
+    Args:
+        state: Whose times hold the rows.
+        setting: The rows that meet it.
+        rows: Their sites.
+        fit: The fit that they come from, if these are its sites as they are.
+        changes: Other fields that change.
+    """
+    window = setting.window
+    segment = window.segment.with_rows(setting.said(rows))
+    known = setting.known.replaced(window, segment, *setting.absorbed(rows, segment, fit))
+    totals = state.totals.with_rows(setting.model, setting.batch, rows, setting.seen.between)
+    return following(state, known, totals=totals, **changes)
