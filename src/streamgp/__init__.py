@@ -20,7 +20,9 @@ from streamgp.inference.learner import Learner
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.kernels import (
+    CARMA,
     RBF,
+    SHO,
     FunctionKernel,
     Kernel,
     Linear,
@@ -61,7 +63,9 @@ from streamgp.registry import register
 from streamgp.version import __version__ as __version__
 
 __all__ = [
+    "CARMA",
     "RBF",
+    "SHO",
     "VEM",
     "AbstractStrategy",
     "Adaptive",

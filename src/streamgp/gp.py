@@ -96,9 +96,9 @@ class ContinualGP:
             channel.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
-            (Matérn, Periodic, Linear, Constant, their sums and products), at a cost that does not
-            grow with the length of the stream. "dense": as values at inducing points, for
-            everything. "auto": a chain where that is possible and `inducing`, `factorised` and
+            (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
+            that does not grow with the length of the stream. "dense": as values at inducing points,
+            for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
             `carry` are left alone.
         open_rows: On a chain, how many observations are kept for a while: the latest ones of
             channels that are neither `Gaussian` nor `LogNormal`. What they say is worked out again

@@ -139,8 +139,9 @@ class Engines:
                     'one input column and Markov kernels for engine="chain"',
                     f"{columns} columns, and kernels "
                     f"{', '.join(type(kernel).__name__ for kernel in kernels)}",
-                    "Use Matérn, Periodic, Linear and Constant kernels, their sums and products, "
-                    'over one input; or leave `engine` at "auto".',
+                    "Use Matérn, Periodic, SHO, CARMA, Linear and Constant kernels, or "
+                    "`RBF(…).as_markov()`, their sums and products, over one input; or leave "
+                    '`engine` at "auto".',
                 )
             )
         if not suits or not self.allow_chain:
