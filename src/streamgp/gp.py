@@ -319,7 +319,7 @@ class ContinualGP:
         columns: Any = None,
         learn: bool = True,
     ) -> UpdateReport:
-        """Fold a batch in and let go of it.
+        """Fold a batch in and let go of it, but for `open_rows`.
 
         Call it as `update(x, y)` where there is a single channel, or as `update({name: (x, y), …})`
         with any subset of the channels and any number of observations of each. Or with a pandas or
@@ -640,7 +640,7 @@ class ContinualGP:
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
-        what the model knows, how it was set up and its `notes`, and no data.
+        what the model knows, how it was set up and its `notes`, and no data but open rows.
 
         Args:
             path: Of the file.

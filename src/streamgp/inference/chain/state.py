@@ -97,7 +97,7 @@ class Totals:
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class ChainState:
-    """All that is kept of the past. No data, and nothing that can be derived.
+    """All that is kept of the past. No data but open rows, and nothing that can be derived.
 
     Attributes:
         model: The hyperparameters, still wrapped: constrained, with priors.
