@@ -113,8 +113,8 @@ class Episode:
         held = self.state.open
         if held is None:
             return first_sites(setting)
-        is_held = ~self.is_new[self.batch.order]
-        return first_sites_beside(setting, held.sites(self.batch), is_held)
+        sites, is_held = held.sites(self.batch), ~self.is_new[self.batch.order]
+        return first_sites_beside(setting, sites, setting.conditioned(sites)[1], is_held)
 
     def learn(self, trial: Trial, rule: VEM | None) -> Learned:
         """Alternate E and M steps from a trial on, ending with an E step.

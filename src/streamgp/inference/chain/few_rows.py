@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import block_diag
+from scipy.linalg import block_diag, lapack
 
 from streamgp.data.batch import Batch, Run
 from streamgp.inference.chain.elements import (
@@ -64,36 +64,40 @@ class JointRows:
         return 1
 
     def conditioned(self, rows: RowSites) -> tuple[Evidence, Marginals]:
-        """q given the past and these row sites, and what it says at the rows."""
-        pull, bent, gained = self.told(rows)
-        mean = self.mean + self.covariance @ pull
-        spread = self.covariance - self.covariance @ bent @ self.covariance
+        """q given the past and these row sites, and what it says at the rows.
+
+        With f ~ N(m, V) before sites (b, P), mean and covariance are (I + VP)⁻¹ times m + Vb and V.
+        """
+        linear, mean, spread = rows.linear[:, 0], self.mean, self.covariance
+        scaled, matrix = _times_precision(mean, spread, rows)
+        matrix.flat[:: len(matrix) + 1] += 1.0
+        sides = np.column_stack([mean + spread @ linear, spread])
+        factors, _, solved, failed = lapack.dgesv(matrix, sides, 1, 1)
+        found, whole = solved[:, 0], solved[:, 1:]
+        rest = linear - scaled
+        with np.errstate(all="ignore"):  # what is not finite is refused later
+            gained = 0.5 * float((linear + rest) @ mean + rest @ (found - mean))
+            gained -= 0.5 * float(np.sum(np.log(np.abs(factors.diagonal()))))
         explained = tuple(
-            diagonal_blocks(spread[run.flat, run.flat], run) for run in self.batch.runs
+            diagonal_blocks(whole[run.flat, run.flat], run) for run in self.batch.runs
         )
         at_rows = Marginals(
-            mean=self.features.offset + mean,
+            mean=self.features.offset + found,
             covariance=add(explained, self.features.slack),
-            block_means=mean[:, None],
+            block_means=found[:, None],
             explained=explained,
         )
-        return Evidence(self.evidence + gained), at_rows
+        return Evidence(np.nan if failed else self.evidence + gained), at_rows
 
-    def told(
-        self, rows: RowSites
-    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"], float]:
-        """(I + PV)⁻¹(b − Pm) and (I + PV)⁻¹P of sites (b, P) on f ~ N(m, V), and their evidence."""
-        linear, precision = rows.linear[:, 0], on_diagonal(rows)
-        rest = linear - precision @ self.mean
+    def told(self, rows: RowSites) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        """(I + PV)⁻¹(b − Pm) and (I + PV)⁻¹P: per unit of covariance, how means and V change."""
+        precision = on_diagonal(rows)
+        rest = rows.linear[:, 0] - precision @ self.mean
         matrix = precision @ self.covariance
         matrix.flat[:: len(matrix) + 1] += 1.0
         solved = solve(matrix, np.concatenate([rest[:, None], precision], axis=1))
-        pull, bent = solved[:, 0], solved[:, 1:]
-        with np.errstate(invalid="ignore"):  # of what is not finite, and is refused later
-            gained = 0.5 * float(rest @ self.covariance @ pull)
-            gained -= 0.5 * float(np.linalg.slogdet(matrix)[1])
-        gained += 0.5 * float((linear + rest) @ self.mean)
-        return pull, 0.5 * (bent + bent.T), gained
+        bent = solved[:, 1:]
+        return solved[:, 0], 0.5 * (bent + bent.T)
 
 
 class FewRows(ChainSetting):
@@ -178,6 +182,17 @@ class FewRows(ChainSetting):
             covariance[k + 1, :, k + 1] = pairs.covariance[k, size:, size:]
         whole = (count + 1) * size
         return mean.reshape(whole, -1), covariance.reshape(whole, whole)
+
+
+def _times_precision(
+    mean: Float[np.ndarray, " R"], spread: Float[np.ndarray, "R R"], rows: RowSites
+) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+    """Pm and VP."""
+    if all(own.shape[1] == 1 for own in rows.precision):
+        precision = np.concatenate([np.ravel(own) for own in rows.precision])
+        return precision * mean, spread * precision
+    precision = on_diagonal(rows)
+    return precision @ mean, spread @ precision
 
 
 def on_diagonal(rows: RowSites) -> Float[np.ndarray, "R R"]:

@@ -93,17 +93,21 @@ def staying(model: MultiTaskGP, rows: Rows, most: int) -> Bool[np.ndarray, " N"]
     return stays
 
 
-def first_sites_beside(setting: Setting, held: RowSites, is_held: np.ndarray) -> RowSites:
+def first_sites_beside(
+    setting: Setting, held: RowSites, before: Marginals, is_held: Bool[np.ndarray, " N"]
+) -> RowSites:
     """The sites that rows begin with: their own if they are held, else by what these say of them.
 
     Args:
         setting: The rows.
         held: The sites of those that are held, and nothing of the others.
+        before: What these say at the rows.
         is_held: Which rows of the batch are held.
     """
     model, batch = setting.model, setting.batch
     known = exact_sites(setting, held)
-    _, before = setting.conditioned(known)
+    if known is not held:
+        _, before = setting.conditioned(known)
     gradient, precision = per_row(
         lambda c, *row: c.first_site(*row), model, batch, before.mean, before.covariance
     )

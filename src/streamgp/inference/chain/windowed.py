@@ -98,8 +98,9 @@ class Windowed:
         setting = self._setting(among)
         batch = setting.batch
         held = sorted_sites(batch, self._linear[among], self._precision[among])
-        self._before.put(among[-1:], batch, setting.conditioned(held)[1], slice(-1, None))
-        first = first_sites_beside(setting, held, batch.order < len(among) - 1)
+        _, before = setting.conditioned(held)
+        self._before.put(among[-1:], batch, before, slice(-1, None))
+        first = first_sites_beside(setting, held, before, batch.order < len(among) - 1)
         how = self.how
         fit, _ = e_step(setting, first, rounds=how.rounds, tolerance=how.tolerance)
         self._put(among, batch, fit.rows)
@@ -115,7 +116,7 @@ class Windowed:
     def _close(self, which: Int[np.ndarray, " n"], own: JointRows, sites: RowSites) -> None:
         """Condition all that comes later on rows that leave the window."""
         self._put(which, own.batch, sites)
-        pull, bent, _ = own.told(sites)
+        pull, bent = own.told(sites)
         reach = self._covariance[:, self._places(which, own.batch)]
         self._mean = self._mean + reach @ pull
         self._covariance = self._covariance - reach @ bent @ reach.T
@@ -131,7 +132,8 @@ class Windowed:
 
     def _places(self, which: Int[np.ndarray, " n"], batch: Batch) -> Int[np.ndarray, " R"]:
         """Where the latent parameters of some rows, sorted as their own batch, are in q(f)."""
-        return np.concatenate([self._flat[which[row]] for row in batch.order])
+        found = self._flat[which[batch.order]]
+        return found[found >= 0]
 
     def _put(self, which: Int[np.ndarray, " n"], batch: Batch, sites: RowSites | OpenRows) -> None:
         """Note the sites of some rows."""
@@ -168,11 +170,10 @@ class _AtRows:
         return Marginals(mean, covariance, mean[:, None], covariance)
 
 
-def _flat_places(batch: Batch) -> list[Int[np.ndarray, " J"]]:
-    """Where the latent parameters of each row, as it came, are in a batch."""
-    found: list[np.ndarray] = [np.zeros(0, int)] * batch.size
+def _flat_places(batch: Batch) -> Int[np.ndarray, "N J"]:
+    """Where the latent parameters of each row, as it came, are in a batch; −1 behind them."""
+    found = np.full((batch.size, max(run.latents for run in batch.runs)), -1)
     for run in batch.runs:
-        for k, row in enumerate(batch.order[run.rows]):
-            begin = run.flat.start + k * run.latents
-            found[row] = np.arange(begin, begin + run.latents)
+        places = np.arange(run.flat.start, run.flat.stop).reshape(-1, run.latents)
+        found[batch.order[run.rows], : run.latents] = places
     return found
