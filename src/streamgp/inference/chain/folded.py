@@ -1,10 +1,8 @@
 """What an update leaves behind: rows in the sums of a chain, and rows that stay open."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.inference.chain.episode import Episode, Learned, exact
 from streamgp.inference.chain.last_interval import meeting
@@ -18,7 +16,6 @@ from streamgp.inference.chain.open_rows import (
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, with_sums
 from streamgp.inference.e_step import Fit
-from streamgp.inference.past import counted
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.model.multitask import of_groups
@@ -55,21 +52,16 @@ def exactly_folded(
     state: ChainState, setting: ChainSetting, **changes: Any
 ) -> tuple[ChainState, float]:
     """The state with conjugate rows, and the bound less what the past says beside its site."""
-    after, reading = with_sums(state, setting, exact(setting), **changes), state.mixing.reading
-    beside = reading.beside(after.totals) - reading.beside(state.totals)
-    rest = _normalisers(setting, reading.strength)
-    return after, after.known.weights.log_evidence + beside + rest
+    after = with_sums(state, setting, exact(setting), **changes)
+    left = state.mixing.reading.slack_weights * (after.totals.slack - state.totals.slack)
+    return after, after.known.weights.log_evidence + _at_offsets(setting) - 0.5 * float(left.sum())
 
 
-def _normalisers(setting: ChainSetting, strength: Float[np.ndarray, " D"]) -> float:
-    """What the densities of conjugate rows have beside their sites, counts and energies."""
-    total = 0.0
-    slack = tuple(np.zeros_like(own) for own in setting.features.slack)
-    for group, likelihood, offset, none in of_groups(
-        setting.model, setting.batch, setting.features.offset, slack
-    ):
-        count, energy, _ = counted(setting.model, group)
-        own = float(strength[group.channel])
-        total += float(np.sum(likelihood.expected(group.y, offset, none).value))
-        total -= 0.5 * (count * math.log(own) - own * energy)
-    return total
+def _at_offsets(setting: ChainSetting) -> float:
+    """The log densities of rows at their offsets: what conjugate rows say beside their sites."""
+    none = tuple(np.zeros(own.shape) for own in setting.features.slack)
+    groups = of_groups(setting.model, setting.batch, setting.features.offset, none)
+    return sum(
+        float(likelihood.expected(group.y, offset, zero).value.sum())
+        for group, likelihood, offset, zero in groups
+    )

@@ -199,8 +199,7 @@ class ChainLearner:
         remembered = self._remembering(state.model, state.memory, setting, after)
         heard = heard_with(state.heard, batch)
         before = fold.before.marginals(setting)
-        state = with_sums(state, setting, fold.sites)
-        state = following(state, state.known, heard=heard, memory=remembered)
+        state = with_sums(state, setting, fold.sites, heard=heard, memory=remembered)
         return state, scored(state.plain, batch, before)
 
     def _folded(self, episode: Episode, learned: Learned) -> tuple[ChainState, float]:
@@ -277,9 +276,7 @@ def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
     batch = state.model.batch(rows)
     setting = meeting(state.known, state.plain, batch)
     sites = exact(setting)
-    after = with_sums(state, setting, sites)
+    after = with_sums(state, setting, sites, heard=heard_with(state.heard, batch))
     forward = after.known.since(setting.window)
     before = before_each(setting, sites, forward, np.argsort(batch.order))
-    heard = heard_with(state.heard, batch)
-    after = following(after, after.known, heard=heard)
     return after, scored(state.plain, batch, before)
