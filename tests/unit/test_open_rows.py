@@ -240,3 +240,29 @@ def test_files_with_other_open_rows_are_refused(wrong):
     model._version = version._replace(progress=dataclasses.replace(version.progress, state=broken))
     with pytest.raises(FileError):
         model.to_bytes()
+
+
+# -- without open rows -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("likelihood", [sgp.Poisson(), sgp.NegativeBinomial()])
+def test_a_state_can_be_closed(likelihood):
+    """What open rows say is then in the sums, and of likelihoods in the memory."""
+    x, y = few()
+    model = sgp.ContinualGP(likelihood, latents=sgp.Matern32(1.0), engine="chain", open_rows=5)
+    model.update(x, y, learn=False)
+    state, learner = model.state, model.learner
+    closed = state.closed
+    assert (state.open.size, closed.open) == (5, None)
+    assert closed.count == state.count
+    for got, wanted in zip(
+        learner.predict(closed, TEST[:, None], 0),
+        learner.predict(state, TEST[:, None], 0),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, wanted, atol=1e-12)
+    remembered = np.abs(closed.memory.gradient - state.memory.gradient).max()
+    assert (remembered > 0) == isinstance(likelihood, sgp.NegativeBinomial)
+    half = learner.tempered(state, 0.5)
+    assert half.open is None
+    assert half.count == state.count / 2

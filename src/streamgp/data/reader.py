@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from streamgp.data.axes import Axis
 from streamgp.data.batch import Rows, join
 from streamgp.data.columns import Label, check_finite
 from streamgp.data.observations import check_support, numbered, observed, plain, present
@@ -97,6 +98,63 @@ def gather_in_order(
         _check_no_layout(data, layout._replace(channel=None))
         split = split_samples(data, y, layout.channel, channels, schema.axes)
     return _read(split, channels, schema, in_order=True)
+
+
+def gather_by_key(
+    frame: Any,
+    owner: Int[np.ndarray, " n"],
+    layout: Layout,
+    channels: Mapping[str, Likelihood],
+    axes: tuple[Axis, ...],
+) -> list[Intake] | None:
+    """Read a table whose rows belong to several models, all at once.
+
+    Args:
+        frame: The table, without a column of keys.
+        owner: The number of the model of each row, from 0 on.
+        layout: What the columns are.
+        channels: The likelihood of each channel, by name.
+        axes: What the input columns hold; if there are none yet, this table defines them.
+
+    Returns:
+        The batch of each model, as `gather` would read its rows alone; None if classes have labels,
+        which each model numbers in its own order.
+
+    Raises:
+        DataError: If the table cannot be used, be it for a single row.
+    """
+    split = split_frame(frame, layout, channels, axes)
+    schema = Schema(split.axes)
+    read = [
+        _in_numbers(piece, channels[piece.channel], schema, with_gaps=True)
+        for piece in split.pieces
+    ]
+    if any(part.labels for part in read):
+        return None
+    count = int(owner.max()) + 1 if len(owner) else 0
+    dropped: list[dict[str, str]] = [{} for _ in range(count)]
+    for piece, part in zip(split.pieces, read, strict=True):
+        if part.missing:
+            came = np.bincount(owner[piece.rows], minlength=count)
+            gone = came - np.bincount(owner[part.rows], minlength=count)
+            for number in np.flatnonzero(gone).tolist():
+                dropped[number][part.channel] = counted(int(gone[number]), "missing value")
+    present = [part for part in read if len(part.y)]
+    if not present:
+        return [Intake(None, schema, own) for own in dropped]
+    rows = _joined(present, list(channels), in_order=False)
+    of_row = owner[np.concatenate([part.rows for part in present])]
+    order = np.argsort(of_row, kind="stable")
+    rows, ends = rows.take(order), np.cumsum(np.bincount(of_row, minlength=count)).tolist()
+    intakes = []
+    for begin, end, left_out in zip([0, *ends], ends, dropped, strict=False):
+        if begin == end:
+            intakes.append(Intake(None, schema, left_out))
+            continue
+        own = rows.take(slice(begin, end))
+        labels = {rows.names[d]: () for d in dict.fromkeys(own.channel.tolist())}
+        intakes.append(Intake(own, Schema(split.axes, labels), left_out))
+    return intakes
 
 
 def _check_no_layout(data: Any, layout: Layout) -> None:

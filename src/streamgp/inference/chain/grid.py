@@ -46,6 +46,21 @@ def wanted(state: ChainState, law: Law, x: Times) -> Times:
     return np.array([*early[::-1], *_inside(state, inside, spacing), *late])
 
 
+def times_after(state: ChainState, x: list[float]) -> list[float] | None:
+    """The times that a chain lacks for rows in its last interval and beyond.
+
+    They are all beyond its end; None if the last interval should be split.
+    """
+    rows = sorted(set(x))
+    spacing = _spacing(state, state.mixing.law, np.array(rows))
+    last = state.segments[-1]
+    begin, end = last.times[-2:].tolist()
+    inside = any(begin < row < end for row in rows)
+    if inside and end - begin > 1.5 * spacing and last[-1:].can_split(state.mixing.law.size)[0]:
+        return None
+    return _onward(end, rows, spacing)
+
+
 def settled(state: ChainState, x: Times) -> Bool[np.ndarray, " n"]:
     """Which inputs ask for no further time."""
     if not state.segments:

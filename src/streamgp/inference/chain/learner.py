@@ -10,6 +10,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
 from streamgp.inference.chain.episode import Episode, Learned, exact
+from streamgp.inference.chain.evidence import Past, evidence
 from streamgp.inference.chain.few_rows import FewRows
 from streamgp.inference.chain.folded import exactly_folded, parted
 from streamgp.inference.chain.grid import wanted, with_times
@@ -19,6 +20,7 @@ from streamgp.inference.chain.nodes import explained
 from streamgp.inference.chain.open_rows import followed
 from streamgp.inference.chain.places import places_of
 from streamgp.inference.chain.reader import Reader
+from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals, following, with_sums
 from streamgp.inference.chain.windowed import Window, Windowed
@@ -32,6 +34,7 @@ from streamgp.inference.state import Info
 from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Options, heard_with
 from streamgp.model.multitask import MultiTaskGP
+from streamgp.parameters import free_vector
 
 _BLOCK = 64  # samples that are taken together
 
@@ -80,7 +83,7 @@ class ChainLearner:
 
         No row stays open: its site would count in full.
         """
-        state = state.whole
+        state = state.closed
         return state.replace(
             segments=tuple(segment.scaled(part) for segment in state.segments),
             totals=state.totals.scaled(part),
@@ -261,6 +264,13 @@ class ChainLearner:
     ) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""
         return Reader(state, False).latent_means(x)
+
+    def told(self, state: ChainState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+        """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
+        state = state.closed
+        value, gradient = evidence(Past(joined(state.segments), state.totals), model)
+        step = free_vector(model) - free_vector(state.model)
+        return value + state.memory.value(step), gradient + state.memory.slope(step)
 
     def scored(self, state: ChainState, rows: Rows) -> Scored:
         """The scores of each row, nothing learned."""

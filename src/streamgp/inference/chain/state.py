@@ -17,7 +17,8 @@ from streamgp.inference.chain.open_rows import OpenRows
 from streamgp.inference.chain.segments import Segment, triangle
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.e_step import Fit
-from streamgp.inference.memory import Memory
+from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
+from streamgp.inference.memory import Memory, blank, joined
 from streamgp.inference.past import counted
 from streamgp.inference.reading import Reading
 from streamgp.inference.sites import RowSites
@@ -125,6 +126,16 @@ class ChainState:
             return self
         setting = self._of_open
         return with_sums(self, setting, self.open.sites(setting.batch), open=None)
+
+    @functools.cached_property
+    def closed(self) -> "ChainState":
+        """The same with no row open: what open rows said is as it is now, and is remembered."""
+        if self.open is None or not needs_memory(self.model):
+            return self.whole
+        setting = self._of_open
+        _, at_rows = setting.conditioned(self.open.sites(setting.batch))
+        said = joined(blank(self.model.kernels), expand_likelihoods(self.model, setting, at_rows))
+        return following(self.whole, self.whole.known, memory=self.memory + said)
 
     @functools.cached_property
     def _of_open(self) -> ChainSetting:
@@ -277,14 +288,9 @@ def with_sums(
     fit: Fit | None = None,
     **changes: Any,
 ) -> ChainState:
-    """The state with what rows said.
+    """The state with what rows said, and with other changes.
 
-    Args:
-        state: Whose times hold the rows.
-        setting: The rows that meet it.
-        rows: Their sites.
-        fit: The fit that they come from, if these are its sites as they are.
-        changes: Other fields that change.
+    Where sites are those of a fit as they are, the fit saves computing what follows from them.
     """
     window = setting.window
     segment = window.segment.with_rows(setting.said(rows))
