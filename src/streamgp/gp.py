@@ -73,7 +73,7 @@ class ContinualGP:
             `(kernel, n)` stands for n functions drawn from one kernel. By default one for a single
             channel with one latent parameter, else one per latent parameter, at most three. Where
             only their number is given they are smooth (`RBF`), or over one input, if the engine may
-            be a chain, a rough and a smooth part (`kernels.over_time`).
+            be a chain, a fast, a medium and a slow part (`kernels.over_time`).
         inducing: A placement strategy: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of a
             `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
         learning: `VEM`, or None to leave all hyperparameters where they start.
