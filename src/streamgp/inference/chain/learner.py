@@ -221,7 +221,7 @@ class ChainLearner:
         """The scores of each row, nothing learned."""
         batch = state.model.batch(rows)
         if not state.segments:  # the prior's, at times of their own
-            state = with_times(state, wanted(state, state.mixing.law, rows.x[:, 0]))
+            state = with_times(state, wanted(state, state.mixing, rows.x[:, 0]))
         at_rows = Reader(state, False).marginals(batch)
         return scored(state.plain, batch, at_rows)
 
