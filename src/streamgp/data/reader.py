@@ -207,17 +207,21 @@ def _in_numbers(piece: Piece, likelihood: Likelihood, schema: Schema, *, with_ga
     name, what = piece.channel, f"observations of channel {piece.channel!r}"
     whats = [label(what, likelihood, column) for column in likelihood.columns]
     read = [observed(part, len(piece.x), own) for part, own in zip(piece.parts, whats, strict=True)]
-    kept = present(read, likelihood, what, piece.rows) if with_gaps else np.ones(len(piece.x), bool)
+    kept = np.ones(len(piece.x), bool)
+    if with_gaps:
+        kept = present(read, likelihood, what, piece.rows)
     if not kept.any():  # the kind of values that are all missing does not matter
         none = np.zeros((0, likelihood.observation_dim))
         return _Part(name, piece.x[:0], none, piece.rows[:0], (), len(kept))
     first, labels = numbered(read[0], likelihood, schema.labels.get(name), whats[0])
     others = [plain(column, own) for column, own in zip(read[1:], whats[1:], strict=True)]
-    y, x, rows = np.stack([first, *others], axis=1)[kept], piece.x[kept], piece.rows[kept]
+    y, x, rows = np.stack([first, *others], axis=1), piece.x, piece.rows
+    if with_gaps:
+        y, x, rows = y[kept], x[kept], rows[kept]
     for own, numbers in zip(whats, y.T, strict=True):
         check_finite(numbers, own, rows)
     check_support(y, likelihood, what, rows)
-    return _Part(name, x, y, rows, labels, int(np.sum(~kept)))
+    return _Part(name, x, y, rows, labels, len(kept) - len(y))
 
 
 def _joined(parts: Sequence[_Part], channels: list[str], in_order: bool) -> Rows:
@@ -227,7 +231,7 @@ def _joined(parts: Sequence[_Part], channels: list[str], in_order: bool) -> Rows
         for index in [channels.index(part.channel)]
     ]
     rows = join(pieces, tuple(channels))
-    if not in_order:
+    if not in_order or len(parts) == 1:  # the rows of one channel are in order
         return rows
     order = np.concatenate([part.rows for part in parts])
     return rows.take(np.lexsort((rows.channel, order)))

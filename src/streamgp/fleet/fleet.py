@@ -524,7 +524,7 @@ class _Work:
                     update.key,
                     name,
                     len(own),
-                    float(np.mean(own)),
+                    float(own.sum()) / len(own),
                     scores.surprise[name],
                     name in scores.changed,
                     scores.outliers[name],
@@ -538,9 +538,10 @@ class _Work:
         """The latest input of each channel of a key, with these rows."""
         latest = self.fleet._latest.setdefault(key, {})
         if rows is not None:
-            for name, own in rows.by_channel():
-                now = float(np.max(rows.x[own, 0]))
-                latest[name] = max(latest.get(name, -np.inf), now)
+            for d, now in zip(rows.channel.tolist(), rows.x[:, 0].tolist(), strict=True):
+                name = rows.names[d]
+                if now > latest.get(name, -np.inf):
+                    latest[name] = now
         return latest
 
     def one(self, key: Hashable, intake: Intake) -> None:

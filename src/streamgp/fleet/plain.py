@@ -71,7 +71,7 @@ def plain(key: Hashable, model: ContinualGP, intake: Intake, *, learn: bool) -> 
     begin, end = last.times[-2:].tolist()
     if min(x) < begin:
         return None
-    late = times_after(state, rows.x[:, 0])
+    late = times_after(state, x)
     if late is None or last.count + len(late) > SIZE:
         return None
     schedule = updater.schedule(state)
@@ -85,9 +85,9 @@ def plain(key: Hashable, model: ContinualGP, intake: Intake, *, learn: bool) -> 
 
 def sort_of(update: Plain) -> tuple[Kind | None, tuple[int, ...]]:
     """What updates must have in common to be made together."""
-    state, law = update.state, update.state.mixing.law
-    reading = state.mixing.reading
-    return kind_of(law), (*reading.loadings.shape, *reading.spreads.shape)
+    mixing = update.state.mixing
+    reading = mixing.reading
+    return kind_of(mixing.law), (*reading.loadings.shape, *reading.spreads.shape)
 
 
 def _is_gaussian(state: ChainState) -> bool:

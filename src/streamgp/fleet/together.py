@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.fleet.plain import Plain, sort_of
+from streamgp.fleet.summaries import Summaries
 from streamgp.inference.chain.elements import Forward, Gains, joined
 from streamgp.inference.chain.grid import following
 from streamgp.inference.chain.known import Window
@@ -55,19 +56,17 @@ def made(updates: Sequence[Plain]) -> Iterator[Done | Plain]:
 def _made(updates: list[Plain]) -> Iterator[Done | Plain]:
     batch = _Batch.of(updates)
     absorbed = batch.many.absorbed()
-    fine = is_fine(absorbed, batch.many.intervals)
-    tables = batch.scores(absorbed)
+    fine = is_fine(absorbed, batch.many.intervals).tolist()
+    table = batch.scores(absorbed)
+    summaries = Summaries.of(updates, batch.rows, table)
+    ends = batch.rows.tolist()
     for k, update in enumerate(updates):
-        if not fine[k]:
+        if fine[k]:
+            after = batch.state(k, update, absorbed)
+            scored = Scored(table[ends[k] : ends[k + 1]].copy())
+            yield Done(update, *summaries.seen(k, update, after, scored))
+        else:
             yield update
-            continue
-        after = batch.state(k, update, absorbed)
-        begin, end = batch.rows[k], batch.rows[k + 1]
-        scored = Scored(tables[begin:end])
-        now, scores = update.updater.seen(
-            update.progress, after, update.rows, scored, learned=False
-        )
-        yield Done(update, now, scores)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ class Progress:
         for name, own in rows.by_channel():
             y = rows.y[own, 0]
             level = levels.get(name, float(y[0]))
-            same = level is not None and bool(np.all(np.abs(y - level) <= _SAME * abs(level)))
+            same = level is not None and is_level(level, float(np.min(y)), float(np.max(y)))
             levels[name] = level if same else None
         return levels
 
@@ -81,6 +81,11 @@ class Progress:
                 last = far.get(name, 0)
                 records[name] = record.seen(scored.table[own], last, one_by_one=one_by_one)
         return records
+
+
+def is_level(level: float, low: float, high: float) -> bool:
+    """Whether values between two others are all one value, up to rounding."""
+    return max(abs(low - level), abs(high - level)) <= _SAME * abs(level)
 
 
 class Scores(NamedTuple):

@@ -22,14 +22,15 @@ Which = Int[np.ndarray, " n"]
 Kind = tuple[tuple[type, int, int], ...]
 
 
+_STACKABLE = {MaternState, ConstantState, HarmonicState, LineState}
+
+
 def kind_of(law: Law) -> Kind | None:
     """The kinds of a law's states, and whose they are; None if one cannot be stacked."""
-    found = []
-    for part, latent in zip(law.parts, law.latent, strict=True):
-        if type(part) not in (MaternState, ConstantState, HarmonicState, LineState):
-            return None
-        found.append((type(part), len(part.readout), latent))
-    return tuple(found)
+    kinds = [type(part) for part in law.parts]
+    if not _STACKABLE.issuperset(kinds):
+        return None
+    return tuple(zip(kinds, law.sizes, law.latent, strict=True))
 
 
 class _Stack(NamedTuple):
@@ -75,9 +76,9 @@ class _Stack(NamedTuple):
     def bridge(self, which: Which, since: Gaps, until: Gaps) -> Bridge:
         """A state between two others, in natural units."""
         state, scaled, power = self._at(which, np.stack([since, until]))
-        found = bridged(state, scaled[0], scaled[1])
         if power is None:
-            return found
+            return _without_noise(state, since, until)
+        found = bridged(state, scaled[0], scaled[1])
         turn = power[:, :, None] / power[:, None, :]
         outer = power[:, :, None] * power[:, None, :] * self._variance(which)
         return Bridge(found.near * turn, found.far * turn, found.spread * outer)
@@ -95,6 +96,14 @@ class _Stack(NamedTuple):
         if isinstance(self.unit, HarmonicState):
             return HarmonicState(rate, 1.0), gaps, None
         return self.unit, gaps, None
+
+
+def _without_noise(state: StateSpace, since: Gaps, until: Gaps) -> Bridge:
+    """Without noise the first state tells all; at the second state, that does."""
+    near, nothing = state.transition(since)
+    far, at_end = np.zeros_like(near), until <= 0.0
+    near[at_end], far[at_end] = 0.0, np.eye(near.shape[1])
+    return Bridge(near, far, nothing)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
