@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from streamgp_lab.reporting.tables import Table
 Streams = dict[Hashable, tuple[np.ndarray, np.ndarray]]
 
 ALONE, POPULATION, SHARED = "each key alone", "from the population", "shared hyperparameters"
-_METHODS: dict[str, dict[str, bool]] = {
+_METHODS: dict[str, dict[str, Any]] = {
     ALONE: {}, POPULATION: {"population": True}, SHARED: {"shared": True},
 }  # fmt: skip
 _BATCH = 20  # rows of the keys that are there before
@@ -75,7 +76,7 @@ def measure(name: str, old: Streams, new: Streams) -> list[Newcomer]:
     return [Newcomer(name, method, *scores(how, old, new)) for method, how in _METHODS.items()]
 
 
-def scores(how: dict[str, bool], old: Streams, new: Streams) -> tuple[float, float, float]:
+def scores(how: dict[str, Any], old: Streams, new: Streams) -> tuple[float, float, float]:
     """Mean NLPD of new keys: of observations 2 to 5, 6 to 10, and the last ten."""
     fleet = sgp.Fleet(sgp.ContinualGP(sgp.Gaussian()), **how)
     if how:  # otherwise old keys do not matter

@@ -1,0 +1,140 @@
+"""Members: the models of a fleet by key, and what is known of all of them."""
+
+import dataclasses
+from collections.abc import Hashable, Mapping, MutableMapping
+
+import numpy as np
+
+from streamgp.data.axes import Axis, input_names
+from streamgp.data.batch import Rows
+from streamgp.data.schema import Schema
+from streamgp.errors import DataError, problem
+from streamgp.fleet.pool import Pool
+from streamgp.fleet.population import Population
+from streamgp.fleet.shared import Shared, check_is_chain
+from streamgp.fleet.stored import Sample, StoredModels
+from streamgp.gp import ContinualGP
+from streamgp.online.batch_update import Updater
+from streamgp.online.progress import Progress
+
+_SAMPLE = 200  # models of a store that are looked at for what all have in common
+
+
+@dataclasses.dataclass
+class Members:
+    """Models by key. It changes as the fleet does; whoever changes it has the fleet's lock.
+
+    Attributes:
+        updater: How new models work.
+        progress: How far they have come: nowhere.
+        pool: What is learned of all keys for new ones, if that was asked for.
+        shared: The hyperparameters of all keys, if they share them.
+        models: By key.
+        latest: The latest first input of each channel, by key.
+        axes: What each input column is; none before the first data.
+        total: Observations, of keys that are gone too.
+        adopted: Which shared hyperparameters each key has.
+    """
+
+    updater: Updater
+    progress: Progress
+    pool: Pool | None = None
+    shared: Shared | None = None
+    models: MutableMapping[Hashable, ContinualGP] = dataclasses.field(default_factory=dict)
+    latest: MutableMapping[Hashable, dict[str, float]] = dataclasses.field(default_factory=dict)
+    axes: tuple[Axis, ...] = ()
+    total: int = 0
+    adopted: dict[Hashable, Shared] = dataclasses.field(default_factory=dict)
+
+    @property
+    def population(self) -> Population | None:
+        """What new keys start from, if that is not the specification alone."""
+        if self.shared is not None:
+            return self.shared.start
+        return None if self.pool is None else self.pool.population
+
+    @property
+    def newest(self) -> float:
+        """The largest first input of all."""
+        if isinstance(self.models, StoredModels):
+            return self.models.latest
+        found = (value for own in list(self.latest.values()) for value in own.values())
+        return max(found, default=-np.inf)
+
+    def model(self, key: Hashable) -> ContinualGP | None:
+        """The model of a key, with the hyperparameters that all share; None if there is none."""
+        model, shared = self.models.get(key), self.shared
+        if model is None or shared is None or self.adopted.get(key) is shared:
+            return model
+        if shared.adopted(model):
+            self.adopted[key] = shared
+        return model
+
+    def known(self, key: Hashable) -> ContinualGP:
+        """The model of a key, which must be there."""
+        model = self.model(key)
+        if model is None:
+            raise DataError(problem("a key of the fleet", repr(key), "Update it first."))
+        return model
+
+    def blank(self) -> ContinualGP:
+        """A new model, which belongs to no key yet."""
+        updater = self.updater
+        if self.population is not None:
+            asked = self.population.specification(updater.specification)
+            updater = dataclasses.replace(updater, specification=asked)
+        return ContinualGP._begun(updater, self.progress)
+
+    def add(self, key: Hashable, model: ContinualGP) -> None:
+        """Take a model in."""
+        progress = model._version.progress
+        self.models[key] = model
+        self.latest[key] = {n: progress.latest for n, seen in progress.seen.items() if seen}
+        self.total += progress.total
+        self.axes = self.axes or model.axes
+
+    def remove(self, key: Hashable) -> ContinualGP:
+        """Let a model go."""
+        model = self.models.pop(key)
+        self.latest.pop(key, None)
+        self.adopted.pop(key, None)
+        return model
+
+    def schema_of(self, key: Hashable) -> Schema:
+        """The form of a key's data so far."""
+        model = self.models.get(key)
+        return Schema() if model is None else model._version.progress.schema
+
+    def take_form(self, axes: tuple[Axis, ...]) -> None:
+        """Take the form of the first inputs as that of all."""
+        if self.shared is not None:
+            check_is_chain(self.updater, input_names(axes), axes)
+        self.axes = axes
+
+    def saw(self, key: Hashable, rows: Rows | None) -> dict[str, float]:
+        """Count rows of a key, and tell the latest input of each of its channels."""
+        latest = self.latest.setdefault(key, {})
+        if rows is None:
+            return latest
+        self.total += rows.size
+        for d, now in zip(rows.channel.tolist(), rows.x[:, 0].tolist(), strict=True):
+            name = rows.names[d]
+            if now > latest.get(name, -np.inf):
+                latest[name] = now
+        return latest
+
+    def note_learned(self) -> None:
+        """A key has learned hyperparameters: what all have in common may be due."""
+        if self.pool is not None:
+            self.pool = self.pool.seen(self._some())
+
+    def learn_shared(self) -> None:
+        """Learn the hyperparameters of all keys, if they are shared and that is due."""
+        if self.shared is not None and self.shared.is_due(self.total):
+            self.shared = self.shared.learned(self._some(), self.total)
+
+    def _some(self) -> Mapping[Hashable, ContinualGP]:
+        """The models that something common to all is learned from: of a store, not all."""
+        if isinstance(self.models, StoredModels):
+            return Sample(self.models, _SAMPLE, self.total)
+        return self.models
