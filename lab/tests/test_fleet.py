@@ -46,7 +46,7 @@ def test_growth_is_the_power_of_total_time():
 
 
 def test_new_keys_are_scored_before_they_are_learned():
-    new = newcomers.simulated(2, 12, 1)
+    new = newcomers.simulated(2, 18, 1)
     alone = newcomers.Newcomer("a", newcomers.ALONE, *newcomers.scores({}, {}, new))
     assert np.isfinite([alone.first, alone.tenth, alone.hundredth]).all()
     flights = newcomers.flights(2, 30, 5)

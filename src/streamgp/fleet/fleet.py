@@ -6,7 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from streamgp.data.reader import Layout
 from streamgp.errors import ConfigurationError, DataError, EpochWarning, problem
 from streamgp.fleet.checks import check_is_blank, check_is_of_kind, check_not_both
 from streamgp.fleet.intakes import Intakes, read
-from streamgp.fleet.keeper import Keeper
 from streamgp.fleet.members import Members
 from streamgp.fleet.pool import Pool
 from streamgp.fleet.population import Population
@@ -94,10 +93,8 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         else:
             self._members = Members(updater, progress, Pool() if population else None)
         self._lock = threading.RLock()
-        self._keeper: Keeper | None = None
         if store is not None:
-            opened = store if isinstance(store, Store) else Store(store)
-            self._keeper = Keeper(self._members, opened, live)
+            self._members.keep_in(store if isinstance(store, Store) else Store(store), live)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -158,7 +155,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             ConfigurationError: If the key exists, or the model has other channels.
         """
-        with self._lock, self._saving():
+        with self._lock, self._members.saving():
             if key in self._members.models:
                 raise ConfigurationError(
                     problem("a new key", f"{key!r}, which exists", "Use `fleet[key]`.")
@@ -181,10 +178,10 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             KeyError: If there is no such key.
         """
-        with self._lock, self._saving():
+        with self._lock, self._members.saving():
             return self._members.remove(key)
 
-    # -- in a store ----------------------------------------------------------------------------
+    # -- storing -------------------------------------------------------------------------------
 
     @contextmanager
     def transaction(self) -> Iterator[Change]:
@@ -209,7 +206,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             ...     change.set_offset("readings.csv", {"row": 2})
             >>> fleet.close(); folder.cleanup()
         """
-        with self._lock, self._kept().transaction() as change:
+        with self._lock, self._members.transaction() as change:
             yield change
 
     @property
@@ -219,26 +216,11 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             ConfigurationError: If the fleet has no store.
         """
-        return self._kept().store
+        return self._members.stored.store
 
     def close(self) -> None:
-        """Let go of the store.
-
-        Raises:
-            ConfigurationError: If the fleet has none.
-        """
-        self._kept().store.close()
-
-    def _kept(self) -> Keeper:
-        if self._keeper is None:
-            raise ConfigurationError(
-                problem("a fleet with a store", "one without", "Call `Fleet(…, store=path)`.")
-            )
-        return self._keeper
-
-    def _saving(self) -> AbstractContextManager[None]:
-        """A block whose changes are stored together, if there is a store."""
-        return nullcontext() if self._keeper is None else self._keeper.saving()
+        """Let go of the store."""
+        self._members.stored.store.close()
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -277,8 +259,8 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             DataError: If the table as a whole cannot be used.
         """
         begin, layout = time.perf_counter(), Layout(inputs, channel, value, columns)
-        with self._lock, self._saving():
-            members = self._members
+        members = self._members
+        with self._lock, members.saving():
             families = members.updater.specification.channels
             intakes = read(data, key, layout, families, members.axes, members.schema_of)
             self._note_form(intakes)

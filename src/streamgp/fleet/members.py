@@ -1,21 +1,25 @@
 """Members: the models of a fleet by key, and what is known of all of them."""
 
 import dataclasses
-from collections.abc import Hashable, Mapping, MutableMapping
+from collections.abc import Hashable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 
 import numpy as np
 
+from streamgp import persistence
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
-from streamgp.errors import DataError, problem
+from streamgp.errors import ConfigurationError, DataError, problem
+from streamgp.fleet.checks import check_is_of_kind
 from streamgp.fleet.pool import Pool
 from streamgp.fleet.population import Population
 from streamgp.fleet.shared import Shared, check_is_chain
-from streamgp.fleet.stored import Sample, StoredModels
+from streamgp.fleet.stored import Sample, StoredLatest, StoredModels
 from streamgp.gp import ContinualGP
 from streamgp.online.batch_update import Updater
 from streamgp.online.progress import Progress
+from streamgp.store import Change, Store
 
 _SAMPLE = 200  # models of a store that are looked at for what all have in common
 
@@ -33,7 +37,6 @@ class Members:
         latest: The latest first input of each channel, by key.
         axes: What each input column is; none before the first data.
         total: Observations, of keys that are gone too.
-        adopted: Which shared hyperparameters each key has.
     """
 
     updater: Updater
@@ -44,7 +47,9 @@ class Members:
     latest: MutableMapping[Hashable, dict[str, float]] = dataclasses.field(default_factory=dict)
     axes: tuple[Axis, ...] = ()
     total: int = 0
-    adopted: dict[Hashable, Shared] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._first = (self.pool, self.shared)  # before anything is learned
 
     @property
     def population(self) -> Population | None:
@@ -63,11 +68,9 @@ class Members:
 
     def model(self, key: Hashable) -> ContinualGP | None:
         """The model of a key, with the hyperparameters that all share; None if there is none."""
-        model, shared = self.models.get(key), self.shared
-        if model is None or shared is None or self.adopted.get(key) is shared:
-            return model
-        if shared.adopted(model):
-            self.adopted[key] = shared
+        model = self.models.get(key)
+        if model is not None and self.shared is not None:
+            self.shared.adopted(model)
         return model
 
     def known(self, key: Hashable) -> ContinualGP:
@@ -95,10 +98,8 @@ class Members:
 
     def remove(self, key: Hashable) -> ContinualGP:
         """Let a model go."""
-        model = self.models.pop(key)
         self.latest.pop(key, None)
-        self.adopted.pop(key, None)
-        return model
+        return self.models.pop(key)
 
     def schema_of(self, key: Hashable) -> Schema:
         """The form of a key's data so far."""
@@ -134,7 +135,72 @@ class Members:
             self.shared = self.shared.learned(self._some(), self.total)
 
     def _some(self) -> Mapping[Hashable, ContinualGP]:
-        """The models that something common to all is learned from: of a store, not all."""
+        """The models that something common to all is learned from."""
         if isinstance(self.models, StoredModels):
             return Sample(self.models, _SAMPLE, self.total)
         return self.models
+
+    # -- in a store ----------------------------------------------------------------------------
+
+    def keep_in(self, store: Store, live: int) -> None:
+        """Have the models of a store, and put there what changes."""
+        self.models = StoredModels(store, live)
+        self.latest = StoredLatest(self.models)
+        key = next(iter(self.models), None)
+        if key is not None:
+            try:
+                check_is_of_kind(self.models[key], self.updater.specification.channels)
+            except ConfigurationError:
+                store.close()
+                raise
+            self.axes = self.models[key].axes
+        self._read_common()
+
+    @property
+    def stored(self) -> StoredModels:
+        """The models, which are in a store."""
+        if not isinstance(self.models, StoredModels):
+            raise ConfigurationError(
+                problem("a fleet with a store", "one without", "Call `Fleet(…, store=path)`.")
+            )
+        return self.models
+
+    @contextmanager
+    def transaction(self) -> Iterator[Change]:
+        """A block whose changes are stored together."""
+        with self._saving_common(), self.stored.transaction() as change:
+            yield change
+            self._write_common()
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """A block whose changes are stored together, if there is a store."""
+        if not isinstance(self.models, StoredModels):
+            yield
+            return
+        with self._saving_common(), self.stored.saving():
+            yield
+            self._write_common()
+
+    @contextmanager
+    def _saving_common(self) -> Iterator[None]:
+        """A block after which, if it fails, what is common to all keys is as it was."""
+        axes = self.axes
+        try:
+            yield
+        except BaseException:
+            self.axes = axes
+            self._read_common()
+            raise
+
+    def _write_common(self) -> None:
+        """Hand over what is common to all keys to those who store it."""
+        common = {"pool": self.pool, "shared": self.shared, "total": self.total}
+        self.stored.common = persistence.wrap(common)
+
+    def _read_common(self) -> None:
+        (pool, shared), common = self._first, self.stored.common
+        found = persistence.unwrap(common) if common else {}
+        self.total = found.get("total", 0)
+        self.pool = pool and (found.get("pool") or pool)
+        self.shared = shared and (found.get("shared") or shared)
