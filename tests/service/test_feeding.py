@@ -56,6 +56,7 @@ def test_messages_that_cannot_be_learned_are_passed_over(tmp_path):
             assert time.monotonic() < until
             time.sleep(0.02)
         assert service.get("/v1/models/plant").json()["observations"]["level"] == 8
+        assert 'streamgp_source_refused_total{model="plant"} 6.0' in service.get("/metrics").text
 
 
 def test_csv(tmp_path):
@@ -83,7 +84,8 @@ def test_a_topic_of_kafka_is_followed_through_restarts(tmp_path):
 
     def send(batch):
         for number, row in enumerate(batch):
-            producer.produce("readings", json.dumps(row).encode(), partition=number % 2)
+            text = json.dumps(row, indent=number % 3 or None)
+            producer.produce("readings", text.encode(), partition=number % 2)
         producer.flush(10)
 
     send(rows(10))

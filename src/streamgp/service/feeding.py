@@ -73,9 +73,6 @@ class Feeding(threading.Thread):
     Args:
         engine: Has the model.
         source: The feed.
-
-    Attributes:
-        refused: How many messages could not be learned and were passed over.
     """
 
     def __init__(self, engine: Engine, source: Source):
@@ -83,7 +80,6 @@ class Feeding(threading.Thread):
         self._engine, self._source = engine, source
         self._key = names.model_key(source.model)
         self._ending = threading.Event()
-        self.refused = 0
 
     def stop(self) -> None:
         """End it, after what has begun."""
@@ -120,17 +116,14 @@ class Feeding(threading.Thread):
         """Learn messages, and commit the place after them. Those that cannot be are left out."""
         try:
             self._learn(came.each, came)
-        except RefusedError:
-            raise
-        except (StoreError, OSError):
+        except (RefusedError, StoreError):  # not the fault of a message: it is tried again
             raise
         except (StreamGPError, ValueError, TypeError):
             fine = [message for message in came.each if self._can_learn(message, came.header)]
-            self.refused += len(came.each) - len(fine)
-            _log.warning(
-                "messages refused",
-                extra={"fields": {"source": self._source.url, "refused": self.refused}},
-            )
+            passed_over = len(came.each) - len(fine)
+            self._engine.metrics.refused(self._source.model, passed_over)
+            fields = {"source": self._source.url, "messages": passed_over}
+            _log.warning("messages refused", extra={"fields": fields})
             self._learn(fine, came)
 
     def _learn(self, messages: list[bytes], came: Messages) -> None:
@@ -148,5 +141,7 @@ class Feeding(threading.Thread):
 
     def _frame(self, messages: list[bytes], header: bytes) -> pd.DataFrame:
         kind = tables.CSV if header else tables.NDJSON
-        body = header + b"\n".join(message.rstrip(b"\n") for message in messages)
+        # A message may be written over several lines. In JSON those are the same as spaces.
+        flat = (message.strip().replace(b"\r", b" ").replace(b"\n", b" ") for message in messages)
+        body = header + b"\n".join(flat)
         return tables.read_table(kind, body, self._engine.settings.limits.rows)
