@@ -136,6 +136,10 @@ def _parser() -> argparse.ArgumentParser:
         "--full", action="store_true",
         help="with long: also its longest streams and a million samples, which take many minutes",
     )  # fmt: skip
+    bench.add_argument(
+        "--only", action="append", default=[], metavar="TOPIC",
+        help="with long: this topic, such as cost or samples; may be given several times",
+    )  # fmt: skip
     _add_out(bench, "measured")
 
     check = _add(commands, "check", "run long checks of streamgp", _CHECK, _list_checks)
@@ -238,7 +242,7 @@ def _bench(options: argparse.Namespace) -> None:
         return
     bench.run(
         options.names, options.out, peers=options.peers, repeats=options.repeats,
-        share=options.share, against=options.against, full=options.full,
+        share=options.share, against=options.against, full=options.full, only=options.only,
     )  # fmt: skip
 
 
