@@ -12,10 +12,12 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Rows
+from streamgp.inference.components import Contributions
 from streamgp.inference.memory import Memory
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import Info
 from streamgp.inference.vem import VEM
+from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
 
 Points = tuple[Float[np.ndarray, "_ P"], ...]
@@ -134,6 +136,11 @@ class AnyLearner(Protocol):
         self, state: Any, x: Float[np.ndarray, "N P"], channels: Sequence[int]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
         """q(f) of several channels at all inputs together."""
+
+    def components(
+        self, state: Any, x: Float[np.ndarray, "N P"], composition: Composition
+    ) -> Contributions:
+        """Mean and covariance of the components of a channel at each input."""
 
     def latent_means(self, state: Any, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""

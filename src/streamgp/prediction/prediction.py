@@ -1,5 +1,6 @@
 """Prediction: what the model says of one channel at some inputs."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,16 +11,18 @@ from scipy import special
 from streamgp.data.columns import Column, Label
 from streamgp.data.frames import make_frame
 from streamgp.data.labels import all_classes
-from streamgp.data.observations import numbered, observed
 from streamgp.data.schema import Inputs
 from streamgp.errors import DataError, problem
 from streamgp.inference.scoring import transform
 from streamgp.likelihoods import Likelihood, class_count
 from streamgp.likelihoods.quadrature import root
 from streamgp.numerics.quantile_tracker import QuantileTracker
+from streamgp.prediction.checks import check_count, check_ordered, check_probability
+from streamgp.prediction.components import Components
 from streamgp.prediction.crps import crps
 from streamgp.prediction.moments import moments
 from streamgp.prediction.quantiles import quantiles
+from streamgp.prediction.values import read_values
 
 _ROUNDING = 1e-15  # of a probability near 1
 _ROWS = 1024  # that are computed together: bounds the memory of quadrature
@@ -27,9 +30,11 @@ _ROWS = 1024  # that are computed together: bounds the memory of quadrature
 # From a generator of random numbers and a count to draws of the latent parameters of all rows.
 Draw = Callable[[np.random.Generator, int], Float[np.ndarray, "S R"]]
 
-
 # The quantiles of a channel's normal scores, once they are asked for.
 Tracked = Callable[[], QuantileTracker]
+
+# The components of the latent parameters, once they are asked for.
+Decompose = Callable[[], Components]
 
 
 class Prediction:
@@ -53,6 +58,7 @@ class Prediction:
         labels: tuple[Label, ...] = (),
         draw: Draw | None = None,
         tracker: Tracked = QuantileTracker,
+        decompose: Decompose | None = None,
     ):
         self.likelihood = likelihood
         self._mean = mean
@@ -61,6 +67,7 @@ class Prediction:
         self._labels = labels
         self._draw = draw
         self._tracker = tracker
+        self._decompose = decompose
 
     def __len__(self) -> int:
         return len(self._mean)
@@ -98,13 +105,39 @@ class Prediction:
     def std(self) -> np.ndarray:
         return np.sqrt(self.variance)
 
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        parts = [
-            moments(self.likelihood, self._mean[rows], self._covariance[rows])
-            for rows in self._chunks()
-        ]
-        means, variances = zip(*parts, strict=True)
-        return np.concatenate(means), np.concatenate(variances)
+    @property
+    def aleatoric(self) -> np.ndarray:
+        """E[Var[y | f]]: the part of `variance` that is there however well f is known."""
+        return self._by_row(self.likelihood.bare.predictive_parts)[1]
+
+    @property
+    def epistemic(self) -> np.ndarray:
+        """Var[E[y | f]]: the part of `variance` that comes from not knowing f."""
+        return self._by_row(self.likelihood.bare.predictive_parts)[2]
+
+    def _moments(self) -> list[np.ndarray]:
+        return self._by_row(functools.partial(moments, self.likelihood))
+
+    def _by_row(self, method: Callable[..., tuple[np.ndarray, ...]]) -> list[np.ndarray]:
+        """Numbers of each row that follow from q(f), a bounded number of rows at a time."""
+        parts = [method(self._mean[rows], self._covariance[rows]) for rows in self._chunks()]
+        return [np.concatenate(own) for own in zip(*parts, strict=True)]
+
+    def components(self) -> Components:
+        """What the latent parameters f are the sum of: trend, seasons, events, latent functions.
+
+        Returns:
+            Mean and variance of each component at each input, by name. They are about f, without
+            noise: for counts, about the logarithm of the rate.
+
+        Raises:
+            DataError: If the prediction was not made by a model.
+        """
+        if self._decompose is None:
+            raise DataError(
+                problem("a prediction made by a model", "one without", "Use `model.predict`.")
+            )
+        return self._decompose()
 
     def _chunks(self) -> list[slice]:
         """All rows, a bounded number at a time."""
@@ -171,14 +204,14 @@ class Prediction:
             >>> bool(ends[1] - ends[0] < 1.0)  # 2.0 if not calibrated
             True
         """
-        _check_probability(level)
+        check_probability(level)
         levels = (1 - level) / 2, (1 + level) / 2
         lower, upper = self._calibrated(*levels) if calibrated else self._quantiles(*levels)
         return lower, upper
 
     def _calibrated(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
         """The values below which such shares of past observations would have fallen."""
-        self._check_ordered()
+        check_ordered(self.likelihood)
         tracker = self._tracker()
         scores = np.array([[tracker.quantile(level)] for level in levels])
         closed = self.likelihood.predictive_value(scores, self._mean, self._covariance)
@@ -191,11 +224,11 @@ class Prediction:
 
         Of a channel with ordered classes, the number of a class.
         """
-        _check_probability(level)
+        check_probability(level)
         return self._quantiles(level)[0]
 
     def _quantiles(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
-        self._check_ordered()
+        check_ordered(self.likelihood)
         wanted = np.asarray(levels, float)[:, None]
         return list(quantiles(self.likelihood, self._mean, self._covariance, wanted))
 
@@ -205,7 +238,7 @@ class Prediction:
 
     def cdf(self, y: Any) -> Float[np.ndarray, " N"]:
         """P(Y ≤ y) of a new observation, for one y an input or the same at all."""
-        self._check_ordered()
+        check_ordered(self.likelihood)
         return self._by_value(self.likelihood.predictive_cdf, y)
 
     def crps(self, y: Any) -> Float[np.ndarray, " N"]:
@@ -233,7 +266,7 @@ class Prediction:
             >>> bool(model.predict(x).crps(np.sin(x)).max() < 0.01)
             True
         """
-        self._check_ordered()
+        check_ordered(self.likelihood)
 
         def method(y: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
             return crps(self.likelihood, y, mean, covariance)
@@ -265,7 +298,7 @@ class Prediction:
             >>> bool(abs(np.mean(transformed) - 0.5) < 0.1)
             True
         """
-        self._check_ordered()
+        check_ordered(self.likelihood)
         place = np.random.default_rng(seed).random(len(self))
 
         def method(y: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
@@ -282,59 +315,9 @@ class Prediction:
         ]
         return np.concatenate(parts)
 
-    def _check_ordered(self) -> None:
-        if not self.likelihood.ordered:
-            raise DataError(
-                problem(
-                    "a channel whose values are ordered",
-                    type(self.likelihood).__name__,
-                    "Use `probabilities`, or `mean` and `std`, for this channel.",
-                )
-            )
-
     def values(self, y: Any) -> Float[np.ndarray, "N ..."]:
         """One observation an input, checked, as a number; as several where it is several."""
-        if self.likelihood.observation_dim > 1:
-            values = self._vectors(y)
-            invalid = ~self.likelihood.valid(values)
-        else:
-            values, labels = self._numbers(y)
-            invalid = ~self.likelihood.valid(values) | (values >= (len(labels) or np.inf))
-        if invalid.any():
-            raise DataError(
-                problem(
-                    f"values in the support of {type(self.likelihood).__name__}",
-                    f"{values[invalid][0]!r} ({invalid.sum()} such)",
-                    "Leave those out.",
-                )
-            )
-        return values
-
-    def _numbers(self, y: Any) -> tuple[Float[np.ndarray, " N"], tuple[Label, ...]]:
-        """Observations as numbers, and the labels that those stand for."""
-        what = "observations of the prediction"
-        if np.ndim(y) == 0:
-            y = np.full(len(self), y, object if isinstance(y, str) else None)
-        column = observed(y, len(self), what)
-        known = self._labels or (() if column.kind == "number" else None)
-        return numbered(column, self.likelihood, known, what)
-
-    def _vectors(self, y: Any) -> Float[np.ndarray, "N C"]:
-        """Observations of several numbers each: one row per input, or the same row at all."""
-        wanted = (len(self), self.likelihood.observation_dim)
-        try:
-            values = np.asarray(y, float)
-        except (TypeError, ValueError):
-            values = np.zeros(0)
-        if values.shape not in (wanted, wanted[1:]):
-            raise DataError(
-                problem(
-                    f"numbers of shape {wanted} or {wanted[1:]}",
-                    f"a {type(y).__name__} of shape {np.shape(np.asarray(y, object))}",
-                    f"Give {', '.join(self.likelihood.columns)} of each observation.",
-                )
-            )
-        return np.broadcast_to(values, wanted)
+        return read_values(y, len(self), self.likelihood, self._labels)
 
     def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
         """Draws of a new observation at each input.
@@ -404,13 +387,3 @@ class Prediction:
             return {**dict(zip(names, self.probabilities.T, strict=True)), "label": self.label}
         lower, upper = self.interval(level)
         return {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}
-
-
-def check_count(count: int) -> None:
-    if not (isinstance(count, int | np.integer) and count >= 1):
-        raise DataError(problem("a count of at least 1", repr(count), "Ask for one draw."))
-
-
-def _check_probability(level: float) -> None:
-    if not (isinstance(level, int | float | np.floating) and 0 < level < 1):
-        raise DataError(problem("a probability between 0 and 1", repr(level), "Use 0.95 for 95%."))

@@ -11,12 +11,16 @@ from streamgp.data.frames import make_frame
 from streamgp.data.schema import Inputs, Schema, read_inputs
 from streamgp.errors import DataError, problem
 from streamgp.inference.engine import AnyLearner, AnyState
+from streamgp.model.composition import Composition
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.numerics.linalg import square_root
 from streamgp.numerics.quantile_tracker import QuantileTracker
-from streamgp.prediction.prediction import Draw, Prediction, Tracked, check_count
+from streamgp.prediction.checks import check_count
+from streamgp.prediction.components import Components
+from streamgp.prediction.prediction import Draw, Prediction, Tracked
 
 _ROWS = 4096  # that a prediction takes at a time
+_PARTS = 512  # the same, of components
 _JOINT = 4096  # latent values that are drawn together: a matrix of that size is factorised
 
 
@@ -111,6 +115,25 @@ class Predictor:
             labels=self.schema.labels.get(name, ()),
             draw=JointDraw(self, x, (name,)),
             tracker=self.trackers.get(name, QuantileTracker),
+            decompose=Decomposition(self, x, inputs, index),
+        )
+
+    @on_one_blas_thread
+    def components(self, x: Float[np.ndarray, "N P"], inputs: Inputs, channel: int) -> Components:
+        """What the latent parameters of a channel are the sum of."""
+        composition = Composition.of(self.state.plain, channel, self.schema.axes)
+        latents, size = self.state.plain.channels[channel].likelihood.latents, composition.size
+        nothing = np.zeros((0, latents, size)), np.zeros((0, latents, size, size))  # x may be empty
+        parts = [
+            self.learner.components(self.state, x[begin : begin + _PARTS], composition)
+            for begin in range(0, len(x), _PARTS)
+        ]
+        means, covariances = zip(nothing, *parts, strict=True)
+        return Components(
+            composition.names,
+            np.concatenate(means),
+            np.concatenate(covariances),
+            dict(zip(inputs.names, inputs.columns, strict=True)),
         )
 
     @on_one_blas_thread  # as what was computed before: a copy of a prediction draws the same
@@ -146,3 +169,16 @@ class JointDraw:
 
     def __call__(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "S R"]:
         return self.predictor.draw(self.x, self.names, rng, count)
+
+
+@dataclasses.dataclass(frozen=True)
+class Decomposition:
+    """The components of a channel at some inputs, once they are asked for."""
+
+    predictor: Predictor
+    x: Float[np.ndarray, "N P"]
+    inputs: Inputs
+    channel: int
+
+    def __call__(self) -> Components:
+        return self.predictor.components(self.x, self.inputs, self.channel)

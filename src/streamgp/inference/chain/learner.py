@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
+from streamgp.inference.chain.components import chain_parts
 from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
 from streamgp.inference.chain.grid import following, wanted, with_times
 from streamgp.inference.chain.in_time import are_in_time, before_each
@@ -19,6 +20,7 @@ from streamgp.inference.chain.places import places
 from streamgp.inference.chain.reader import Reader
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals
+from streamgp.inference.components import Contributions, contributions
 from streamgp.inference.e_step import Fit
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory
@@ -30,6 +32,7 @@ from streamgp.inference.sites import RowSites
 from streamgp.inference.state import Info
 from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Options, heard_with
+from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP, of_groups
 
 _BLOCK = 64  # samples that are taken together
@@ -205,6 +208,14 @@ class ChainLearner:
             parameter after latent parameter.
         """
         return Reader(state, self.weight_uncertainty).joint(x, channels)
+
+    def components(
+        self, state: ChainState, x: Float[np.ndarray, "N P"], composition: Composition
+    ) -> Contributions:
+        """Mean and covariance of the components of a channel at each input."""
+        open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
+        parts = chain_parts(state.known, x, composition)
+        return contributions(state.plain, composition, x, parts, open_weights)
 
     def latent_means(
         self, state: ChainState, x: Float[np.ndarray, "N P"]

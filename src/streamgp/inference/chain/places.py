@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.inference.chain.known import Known
-from streamgp.inference.chain.law import Between
+from streamgp.inference.chain.law import Between, Law
 
 
 class Places(NamedTuple):
@@ -25,15 +25,21 @@ class Places(NamedTuple):
     between: Between
 
 
-def places(known: Known, x: Float[np.ndarray, " N"]) -> Places:
-    """Where inputs are, inside the times of a chain or beyond them."""
+def places(known: Known, x: Float[np.ndarray, " N"], law: Law | None = None) -> Places:
+    """Where inputs are, inside the times of a chain or beyond them.
+
+    Args:
+        known: The chain.
+        x: The inputs.
+        law: Its law, if the states belong to something else than the latent functions.
+    """
     number = known.holding(x)
     which, left, right = np.empty(len(x), int), np.empty(len(x)), np.empty(len(x))
     for index in np.unique(number):
         own, segment = number == index, known.links[index].segment
         inside = segment.place(x[own])
         which[own], left[own], right[own] = inside, segment.times[inside], segment.times[inside + 1]
-    law, early, late = known.law, x < left, x > right
+    law, early, late = law or known.law, x < left, x > right
     design, open_ = np.zeros((len(x), 2 * law.size)), np.zeros((law.latents, len(x)))
     within = ~(early | late)
     for some, found in (
