@@ -77,6 +77,16 @@ def legend_above(ax: Any, labels: tuple[str, ...]) -> None:
         earlier.set_clip_box(None)  # a clipped legend would get no space in layouts
 
 
+def legend_in_row(ax: Any) -> None:
+    """Draw a legend of everything above the axes, in one row; what appears twice stands once."""
+    known = dict(reversed(list(zip(*reversed(ax.get_legend_handles_labels()), strict=True))))
+    known = {text: known[text] for text in ax.get_legend_handles_labels()[1] if text in known}
+    ax.legend(
+        known.values(), known, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(known),
+        frameon=False, borderaxespad=0.1, handlelength=1.2, handletextpad=0.4, columnspacing=1.0,
+    )  # fmt: skip
+
+
 def line_styles(count: int) -> list[dict[str, Any]]:
     """Looks for a number of lines: different colours, then different dashes too."""
     pairs = itertools.islice(itertools.cycle(itertools.product(_DASHES, _PALETTE)), count)

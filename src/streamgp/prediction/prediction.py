@@ -356,14 +356,22 @@ class Prediction:
 
     # -- frames --------------------------------------------------------------------------------
 
-    def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
+    def to_frame(
+        self, level: float = 0.95, *, calibrated: bool = False, backend: str = "pandas"
+    ) -> Any:
         """A row an input: the inputs, and mean, std, lower and upper.
 
         For a channel with classes, the probability of each and the most probable label. Where an
         observation is several numbers, mean and std of each.
+
+        Args:
+            level: The probability that the intervals hold.
+            calibrated: Whether intervals are calibrated, as in `interval`.
+            backend: "pandas" or "polars".
         """
         inputs = self.input_columns()
-        return make_frame({**inputs, **self.columns(level, taken=tuple(inputs))}, backend)
+        found = self.columns(level, tuple(inputs), calibrated=calibrated)
+        return make_frame({**inputs, **found}, backend)
 
     def input_columns(self) -> dict[str, Column]:
         """The inputs by name."""
@@ -371,7 +379,9 @@ class Prediction:
             return {}
         return dict(zip(self._inputs.names, self._inputs.columns, strict=True))
 
-    def columns(self, level: float, taken: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+    def columns(
+        self, level: float, taken: tuple[str, ...] = (), *, calibrated: bool = False
+    ) -> dict[str, np.ndarray]:
         """What is predicted, by name."""
         if self.likelihood.observation_dim > 1:
             pairs = zip(self.likelihood.columns, self.mean.T, self.std.T, strict=True)
@@ -385,5 +395,5 @@ class Prediction:
             if {*names} & {*taken, "label"}:
                 names = [f"P({name})" for name in names]
             return {**dict(zip(names, self.probabilities.T, strict=True)), "label": self.label}
-        lower, upper = self.interval(level)
+        lower, upper = self.interval(level, calibrated=calibrated)
         return {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}

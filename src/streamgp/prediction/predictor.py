@@ -58,11 +58,14 @@ class Predictions(dict[str, Prediction]):
             for (name, prediction), f in zip(self.items(), parts, strict=True)
         }
 
-    def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
+    def to_frame(
+        self, level: float = 0.95, *, calibrated: bool = False, backend: str = "pandas"
+    ) -> Any:
         """A frame with one row per input.
 
         Args:
             level: The probability that the intervals hold.
+            calibrated: Whether intervals are calibrated, as in `Prediction.interval`.
             backend: "pandas" or "polars".
 
         Returns:
@@ -72,7 +75,8 @@ class Predictions(dict[str, Prediction]):
         for prediction in self.values():
             columns |= prediction.input_columns()
         for name, prediction in self.items():
-            columns |= {f"{name}_{what}": v for what, v in prediction.columns(level).items()}
+            found = prediction.columns(level, calibrated=calibrated)
+            columns |= {f"{name}_{what}": values for what, values in found.items()}
         return make_frame(columns, backend)
 
 
