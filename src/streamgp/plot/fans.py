@@ -65,7 +65,7 @@ def forecast(
         >>> day = np.arange(60.0)
         >>> load = np.sin(2 * np.pi * day / 7)
         >>> report = model.update(day, load)
-        >>> ax = sgp.plot.forecast(model, 14.0, data=(day, load))
+        >>> (ax,) = sgp.plot.forecasts(model, 14.0, data=(day, load))
         >>> ax.get_ylabel()
         'load'
     """
