@@ -560,8 +560,8 @@ class ContinualGP(plot.Drawn):
             )
         names = updater.specification.names
         learner = updater.engines.of(progress.state).learner
-        trackers = {name: record.tracked for name, record in progress.calibrations.items()}
-        predictor = Predictor(learner, progress.state, names, progress.schema, trackers)
+        tracked = progress.tracked()
+        predictor = Predictor(learner, progress.state, names, progress.schema, tracked)
         return predictor.predict(x, channel)
 
     def forecast(self, ahead: Any, every: Any, channel: str | None = None) -> Any:

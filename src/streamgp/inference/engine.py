@@ -132,6 +132,11 @@ class AnyLearner(Protocol):
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """Mean and covariance of the latent parameters f of a channel at each input."""
 
+    def outlook(
+        self, state: Any, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+
     def predict_joint(
         self, state: Any, x: Float[np.ndarray, "N P"], channels: Sequence[int]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:

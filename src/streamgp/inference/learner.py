@@ -255,6 +255,12 @@ class Learner:
             covariance = covariance + np.einsum("nq,jqkr,nr->njk", known, own, known)
         return mean, covariance
 
+    def outlook(
+        self, state: State, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+        return dataclasses.replace(self, weight_uncertainty=False).predict(state, x, channel)
+
     def predict_joint(
         self, state: State, x: Float[np.ndarray, "N P"], channels: Sequence[int]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:

@@ -1,7 +1,7 @@
 """Prediction: what the model says of one channel at some inputs."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from streamgp.errors import DataError, problem
 from streamgp.inference.scoring import transform
 from streamgp.likelihoods import Likelihood, class_count
 from streamgp.likelihoods.quadrature import root
-from streamgp.numerics.quantile_tracker import QuantileTracker
 from streamgp.prediction.checks import check_count, check_ordered, check_probability
 from streamgp.prediction.components import Components
 from streamgp.prediction.crps import crps
@@ -30,8 +29,9 @@ _ROWS = 1024  # that are computed together: bounds the memory of quadrature
 # From a generator of random numbers and a count to draws of the latent parameters of all rows.
 Draw = Callable[[np.random.Generator, int], Float[np.ndarray, "S R"]]
 
-# The quantiles of a channel's normal scores, once they are asked for.
-Tracked = Callable[[], QuantileTracker]
+# From levels to the normal scores below which such shares of past rows fell, for each input.
+Scores = Float[np.ndarray, "L N"]
+Tracked = Callable[[Sequence[float]], Scores]
 
 # The components of the latent parameters, once they are asked for.
 Decompose = Callable[[], Components]
@@ -57,7 +57,7 @@ class Prediction:
         inputs: Inputs | None = None,
         labels: tuple[Label, ...] = (),
         draw: Draw | None = None,
-        tracker: Tracked = QuantileTracker,
+        tracked: Tracked | None = None,
         decompose: Decompose | None = None,
     ):
         self.likelihood = likelihood
@@ -66,7 +66,7 @@ class Prediction:
         self._inputs = inputs
         self._labels = labels
         self._draw = draw
-        self._tracker = tracker
+        self._tracked = tracked
         self._decompose = decompose
 
     def __len__(self) -> int:
@@ -212,12 +212,14 @@ class Prediction:
     def _calibrated(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
         """The values below which such shares of past observations would have fallen."""
         check_ordered(self.likelihood)
-        tracker = self._tracker()
-        scores = np.array([[tracker.quantile(level)] for level in levels])
+        if self._tracked is None:
+            return self._quantiles(*levels)
+        scores = self._tracked(levels)
         closed = self.likelihood.predictive_value(scores, self._mean, self._covariance)
         if closed is not None:
             return list(closed)
-        return self._quantiles(*np.clip(special.ndtr(scores[:, 0]), _ROUNDING, 1 - _ROUNDING))
+        shares = np.clip(special.ndtr(scores), _ROUNDING, 1 - _ROUNDING)
+        return list(quantiles(self.likelihood, self._mean, self._covariance, shares))
 
     def quantile(self, level: float) -> Float[np.ndarray, " N"]:
         """The value below which a new observation falls with that probability.

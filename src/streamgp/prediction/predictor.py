@@ -1,7 +1,8 @@
 """Predictor: from a state and inputs to predictions, of any number of rows."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,9 @@ from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.model.composition import Composition
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.numerics.linalg import square_root
-from streamgp.numerics.quantile_tracker import QuantileTracker
 from streamgp.prediction.checks import check_count
 from streamgp.prediction.components import Components
-from streamgp.prediction.prediction import Draw, Prediction, Tracked
+from streamgp.prediction.prediction import Draw, Prediction, Scores, Tracked
 
 _ROWS = 4096  # that a prediction takes at a time
 _PARTS = 512  # the same, of components
@@ -88,7 +88,7 @@ class Predictor:
     state: AnyState
     channels: tuple[str, ...]
     schema: Schema
-    trackers: Mapping[str, Tracked] = dataclasses.field(default_factory=dict)
+    tracked: Mapping[str, Callable[..., Scores]] = dataclasses.field(default_factory=dict)
 
     def predict(self, x: Any, channel: str | None) -> Prediction | Predictions:
         """That channel at `x`, or all of them."""
@@ -118,9 +118,13 @@ class Predictor:
             inputs=inputs,
             labels=self.schema.labels.get(name, ()),
             draw=JointDraw(self, x, (name,)),
-            tracker=self.trackers.get(name, QuantileTracker),
+            tracked=self._tracked(name, x),
             decompose=Decomposition(self, x, inputs, index),
         )
+
+    def _tracked(self, name: str, x: Float[np.ndarray, "N P"]) -> Tracked | None:
+        known = self.tracked.get(name)
+        return None if known is None else functools.partial(known, x=x)
 
     @on_one_blas_thread
     def components(self, x: Float[np.ndarray, "N P"], inputs: Inputs, channel: int) -> Components:

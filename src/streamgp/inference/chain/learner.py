@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
+from streamgp.inference.chain.ahead import ahead
 from streamgp.inference.chain.components import chain_parts
 from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
 from streamgp.inference.chain.grid import following, wanted, with_times
@@ -197,6 +198,14 @@ class ChainLearner:
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """Mean and covariance of the latent parameters f of a channel at each input."""
         return Reader(state, self.weight_uncertainty).channel(x, channel)
+
+    def outlook(
+        self, state: ChainState, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+        if np.all(x[:, 0] > state.known.ends[-1]):
+            return ahead(state, x, channel)
+        return Reader(state, False).channel(x, channel)
 
     def predict_joint(
         self, state: ChainState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
