@@ -96,6 +96,20 @@ def test_between_horizons_scores_are_interpolated_and_beyond_the_last_they_stay(
     np.testing.assert_allclose(found / 1.96, [1, 1, 1.5, 2, 2], rtol=1e-3)
 
 
+def test_as_far_as_updates_reach_scores_are_those_of_rows_just_ahead():
+    double = QuantileTracker(-2.5631, 2.5631)
+    known = begun()._replace(trackers=(double,) * HORIZONS, counts=(50,) * HORIZONS, reach=8.0)
+    (found,) = known.scores([0.975], np.array([1.0, 8.0, 16.0, 64.0]), QuantileTracker())
+    np.testing.assert_allclose(found / 1.96, [1, 1, 2, 2], rtol=1e-3)
+    x = np.arange(50.0)
+    after = known
+    for part in np.split(x[2:], 12):  # four rows per update
+        after = after.seen(part, part, noiseless(), STANDARD)
+    assert 4.0 < after.reach < 6.0
+    alone = known.seen(x[2:], x[2:], noiseless(), STANDARD, one_by_one=True)
+    np.testing.assert_allclose(alone.reach, 8 + 0.1 * (1 - 8))
+
+
 def feed(model, n=900, horizon=32, seed=0):
     """A level that wanders far, seen one step at a time by a model that thinks it hardly does.
 

@@ -112,7 +112,7 @@ class Updater:
         verdict = judged(progress, rows, scored, one_by_one=one_by_one)
         records = progress.recorded(rows, scored, verdict.in_a_row, one_by_one=one_by_one)
         learner = self.engines.of(after).learner
-        horizons = progress.horizons_with(rows, after, learner)
+        horizons = progress.horizons_with(rows, after, learner, one_by_one=one_by_one)
         updates = rows.size if one_by_one else 1
         now = progress.after(rows, after, updates=updates, learned=learned)
         log_predictive = scored.log_predictive

@@ -30,6 +30,7 @@ _SHARE = 0.125  # of a horizon's length between two forecasts of it
 _LATE = 0.1  # of these distances by which one may be too short
 _NODES = np.array([-0.5, 0.0, 0.5])  # steps from a forecast's time where it is known
 _ENOUGH = 8  # scores from which the quantiles of a horizon count
+_NEW = 0.1  # weight of the newest update's reach
 _GOLDEN = 0.5 * (math.sqrt(5) - 1)
 _ROUNDING = 1e-15
 
@@ -46,6 +47,8 @@ class Horizons(NamedTuple):
     Attributes:
         step: The usual distance between two rows, from the first ones; NaN until there are two.
         last: The latest row.
+        reach: How far an update usually goes ahead of the one before it. Rows that are no further
+            ahead are predicted just before they come.
         pending: A row per forecast: its time, the number of its horizon, and mean and covariance of
             the latent parameters at three inputs around that time.
         trackers: The quantiles of normal scores of each horizon, from the centre and in units of
@@ -56,6 +59,7 @@ class Horizons(NamedTuple):
 
     step: float = math.nan
     last: float = -math.inf
+    reach: float = 0.0
     pending: Float[np.ndarray, "n w"] = np.zeros((0, 0))
     trackers: tuple[QuantileTracker, ...] = (QuantileTracker(),) * HORIZONS
     counts: tuple[int, ...] = (0,) * HORIZONS
@@ -71,6 +75,8 @@ class Horizons(NamedTuple):
         y: Float[np.ndarray, "N ..."],
         likelihood: Likelihood,
         before: Callable[[], QuantileTracker],
+        *,
+        one_by_one: bool = False,
     ) -> "Horizons":
         """With rows of the channel, which score the forecasts of their time.
 
@@ -80,9 +86,11 @@ class Horizons(NamedTuple):
             likelihood: Of the channel, plain.
             before: The quantiles of normal scores of rows that were predicted just before they
                 came.
+            one_by_one: Whether each row was an update of its own.
         """
         latest = max(self.last, float(np.max(x)))
-        more = self._replace(step=self._stepped(x), last=latest)
+        reach = self._reached(latest, len(x) if one_by_one else 1)
+        more = self._replace(step=self._stepped(x), last=latest, reach=reach)
         times = self.pending[:, 0] if len(self.pending) else np.zeros(0)
         if not np.any(times <= latest + 0.5 * self.step):
             return more
@@ -92,7 +100,8 @@ class Horizons(NamedTuple):
         if met.any():
             usable = likelihood.is_value(y[nearest[met]])
             which, rows = np.flatnonzero(met)[usable], nearest[met][usable]
-            more = more._scored(which, x[rows], y[rows], likelihood, before)
+            if len(rows):
+                more = more._scored(which, x[rows], y[rows], likelihood, before)
         return more._replace(pending=self.pending[~gone]) if gone.any() else more
 
     def issued(self, now: float, predict: Predict) -> "Horizons":
@@ -132,11 +141,13 @@ class Horizons(NamedTuple):
     ) -> Float[np.ndarray, "L N"]:
         """The normal scores below which such shares of past rows fell, so far ahead.
 
-        Between two horizons they are interpolated. Before the first they are those of rows that
-        were predicted just before they came; beyond the last that has enough scores, they stay.
+        As far as an update usually reaches they are those of rows that were predicted just before
+        they came. From there to the next horizon, and between two horizons, they are interpolated;
+        beyond the last that has enough scores, they stay.
         """
-        known = [k for k in range(HORIZONS) if self.counts[k] >= _ENOUGH]
-        places = [0.0, *(k + 1.0 for k in known)]
+        first = math.log2(max(self.reach / self.step, 1.0)) if self.step > 0 else 0.0
+        known = [k for k in range(HORIZONS) if self.counts[k] >= _ENOUGH and k + 1 > first]
+        places = [first, *(k + 1.0 for k in known)]
         every = [QuantileTracker(places=near.places), *(self.trackers[k] for k in known)]
         steps = ahead / self.step if self.step > 0 else np.zeros(len(ahead))
         at = np.log2(np.maximum(steps, 1.0))
@@ -153,6 +164,7 @@ class Horizons(NamedTuple):
             and all(isinstance(count, int) and count >= 0 for count in self.counts)
             and (not len(self.pending) or self.pending.shape[1] == width)
             and bool(np.isfinite(self.pending).all())
+            and math.isfinite(self.reach)
             and bool(np.all((numbers >= 0) & (numbers < HORIZONS)))
         )
 
@@ -162,6 +174,13 @@ class Horizons(NamedTuple):
             return self.step
         times = np.unique(x if np.isinf(self.last) else np.append(x, self.last))
         return float(np.median(np.diff(times))) if len(times) > 1 else math.nan
+
+    def _reached(self, latest: float, updates: int) -> float:
+        """The usual advance of an update, a moving average, with that of some updates."""
+        advance = (latest - self.last) / updates
+        if np.isinf(self.last) or advance <= 0:
+            return self.reach
+        return advance if not self.reach else self.reach + _NEW * (advance - self.reach)
 
     def _scored(
         self,
@@ -193,6 +212,8 @@ def settled(
     rows: Rows,
     likelihoods: Sequence[Likelihood],
     trackers: Callable[[str], QuantileTracker],
+    *,
+    one_by_one: bool,
 ) -> dict[str, Horizons]:
     """The channels' horizons once rows have come. They need one input, and values with an order.
 
@@ -201,6 +222,7 @@ def settled(
         rows: In the order in which they came.
         likelihoods: Of all channels, plain.
         trackers: The quantiles of rows that were predicted just before they came, by channel.
+        one_by_one: Whether each row was an update of its own.
     """
     if rows.x.shape[1] != 1:
         return dict(known)
@@ -211,7 +233,9 @@ def settled(
         if has_cdf(likelihood):
             y = rows.of(number, likelihood.observation_dim)
             before = functools.partial(trackers, name)
-            found[name] = found.get(name, Horizons()).seen(rows.x[own, 0], y, likelihood, before)
+            found[name] = found.get(name, Horizons()).seen(
+                rows.x[own, 0], y, likelihood, before, one_by_one=one_by_one
+            )
     return found
 
 

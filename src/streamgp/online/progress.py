@@ -88,7 +88,7 @@ class Progress:
         return records
 
     def horizons_with(
-        self, rows: Rows, state: AnyState, learner: AnyLearner
+        self, rows: Rows, state: AnyState, learner: AnyLearner, *, one_by_one: bool
     ) -> dict[str, Horizons]:
         """What is known of forecasts once rows have come, with new forecasts from a state.
 
@@ -96,11 +96,10 @@ class Progress:
             rows: Those that come next.
             state: The state after them.
             learner: Of such states.
+            one_by_one: Whether each row was an update of its own.
         """
-        plain = state.plain
-        found = settled(
-            self.horizons, rows, [own.likelihood for own in plain.channels], self._tracker
-        )
+        families = [own.likelihood for own in state.plain.channels]
+        found = settled(self.horizons, rows, families, self._tracker, one_by_one=one_by_one)
         now = max(self.latest, float(np.max(rows.x[:, 0])))
         for name, known in found.items():
             number = rows.names.index(name)
