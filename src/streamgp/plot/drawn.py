@@ -37,7 +37,7 @@ class Drawn:
             every: The length of a step. It may be left out if `ahead` is a length.
             channel: The name of one channel; by default all of them, each on axes of its own.
             **options: Those of `streamgp.plot.forecast`: `back`, `data`, `later`, `levels`,
-                `calibrated`, `ax`.
+                `calibrated`, `legend`, `ax`.
 
         Returns:
             An array of the axes, one per channel that was drawn.

@@ -104,6 +104,7 @@ def forecasts(
     every: Any = None,
     names: str | Sequence[str] | None = None,
     *,
+    legend: bool = True,
     ax: Any = None,
     **options: Any,
 ) -> np.ndarray:
@@ -114,6 +115,7 @@ def forecasts(
         ahead: How far to go, as in `forecast`.
         every: The length of a step, likewise.
         names: The names of the channels to draw, or one name; by default all of them.
+        legend: Whether the first of them gets a legend.
         ax: Matplotlib axes, as many as channels; by default those of a new figure.
         **options: Those of `forecast`: `back`, `data`, `later`, `levels`, `calibrated`.
 
@@ -127,7 +129,7 @@ def forecasts(
     start_of(model)
 
     def draw(name: str, on: Any, *, first: bool) -> None:
-        forecast(model, ahead, every, name, ax=on, legend=first, **options)
+        forecast(model, ahead, every, name, ax=on, legend=legend and first, **options)
 
     return on_several(model, names, ax, draw)
 
