@@ -62,7 +62,8 @@ class Drawn:
 
         Args:
             channel: The name of the channel. It may be left out if there is only one.
-            **options: Those of `streamgp.plot.components`: `x`, `ahead`, `parts`, `level`, `ax`.
+            **options: Those of `streamgp.plot.components`: `x`, `ahead`, `every`,
+                `parts`, `level`, `ax`.
 
         Returns:
             An array of the axes, that of the sum first.

@@ -14,6 +14,8 @@ from streamgp.prediction.checks import check_probability
 
 LEVELS = (0.5, 0.8, 0.95)
 _ALONG = 200  # points of the past, and of a forecast whose steps are not given
+_MOST = 2000  # points of the past at given steps
+_ROUNDING = 1e-9  # of a step
 _BACK = 2.0  # how much of the past is shown, in lengths of the forecast
 
 
@@ -73,7 +75,7 @@ def forecast(
     shares = sorted((_checked(level) for level in levels), reverse=True)
     numbers = np.concatenate([[start], ahead_of(model, start, ahead, every)])
     begin = start - (_BACK * (numbers[-1] - start) if back is None else length(axis, back, "back"))
-    before = np.linspace(begin, start, _ALONG)
+    before = _before(model, begin, start, every)
     past, future = (model.predict(axis.values(part), name) for part in (before, numbers))
     shown_past, shown = axis.on_clock(before), axis.on_clock(numbers)
     old, new = (
@@ -92,7 +94,8 @@ def forecast(
     ax.axvline(shown[0], color=style.INK, linewidth=0.8, linestyle=":", zorder=2)
     marks.dots(ax, marks.within(old, shown_past[0], shown[-1]), height, style.PAST, "data")
     marks.dots(ax, marks.within(new, shown_past[0], shown[-1]), height, style.NEW, "what came")
-    ax.set_xlim(shown_past[0], shown[-1])
+    ax.set_xlim(axis.on_clock(np.array([begin]))[0], shown[-1])
+    style.short_dates(ax, shown)
     if legend and not bands.has_classes(future):
         style.legend_in_row(ax)
     return ax
@@ -148,6 +151,15 @@ def ahead_of(model: Model, start: float, ahead: Any, every: Any) -> np.ndarray:
             )
         )
     return start + length(axis, ahead, "ahead") * np.linspace(0, 1, _ALONG + 1)[1:]
+
+
+def _before(model: Model, begin: float, start: float, every: Any) -> np.ndarray:
+    """Inputs of the past, up to the latest: at the steps of the forecast, unless these are many."""
+    step = (start - begin) / (_ALONG - 1)
+    if every is not None:
+        step = max(length(model.axes[0], every, "every"), (start - begin) / _MOST)
+    count = int(np.floor((start - begin) / step + _ROUNDING))
+    return start - step * np.arange(count, -1, -1.0)
 
 
 def _checked(level: float) -> float:

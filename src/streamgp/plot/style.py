@@ -54,6 +54,16 @@ def label(ax: Any, x: str, y: str) -> None:
     ax.set_ylabel(ax.get_ylabel() or y)
 
 
+def short_dates(ax: Any, x: np.ndarray) -> None:
+    """Write dates below the axes in few letters, if there are dates."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    if x.dtype.kind == "M":
+        locator = AutoDateLocator()
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
 def legend_beside(ax: Any, *, turned: bool = False) -> None:
     """Draw a legend to the right of the axes. With `turned`, the last entry comes first."""
     handles, labels = ax.get_legend_handles_labels()

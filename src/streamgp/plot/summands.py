@@ -22,6 +22,7 @@ def components(
     *,
     x: Any = None,
     ahead: Any = None,
+    every: Any = None,
     parts: Sequence[str | Sequence[str]] | None = None,
     level: float = 0.95,
     ax: Any = None,
@@ -36,7 +37,8 @@ def components(
         name: The name of the channel. It may be left out if there is only one.
         x: Where to draw: values of the input. By default the range of the inducing points.
         ahead: How far the picture goes on after the latest input: a duration, or a floating-point
-            number in the units of the inputs. By default it ends there.
+            number in the units of the inputs; or a number of steps. By default it ends there.
+        every: The length of a step ahead. It may be left out if `ahead` is a length.
         parts: The components to draw, by name; several in a tuple are drawn as their sum, such as
             `[("level", "trend"), "season 7D"]`. By default all of them, each by itself.
         level: The probability of the bands.
@@ -62,7 +64,7 @@ def components(
     start, axis, name = start_of(model), model.axes[0], named(model, name)
     shown = along(model, x, _ALONG)
     if ahead is not None:
-        later = axis.on_clock(ahead_of(model, start, ahead, None))
+        later = axis.on_clock(ahead_of(model, start, ahead, every))
         now = axis.on_clock(np.array([start]))
         shown = np.concatenate([shown[shown < now], now, later])
     prediction = model.predict(axis.off_clock(shown), name)
@@ -73,6 +75,7 @@ def components(
         _draw(panel, shown, part, level, title, style.GREEN)
     for panel in panels:
         panel.margins(x=0)
+        style.short_dates(panel, shown)
         if ahead is not None:
             panel.axvline(now[0], color=style.INK, linewidth=0.8, linestyle=":")
     panels[-1].set_xlabel(panels[-1].get_xlabel() or str(axis.name or "x"))
