@@ -38,7 +38,7 @@ def test_the_step_is_the_usual_distance_of_the_first_rows():
     first = Horizons().seen(x, x, noiseless(), STANDARD)
     assert first.step == 2.0
     alone = Horizons().seen(x[:1], x[:1], noiseless(), STANDARD)
-    assert np.isnan(alone.step)
+    assert alone.step == 0
     assert alone.issued(0.0, predict_line) is alone
     assert alone.seen(np.array([3.0]), x[:1], noiseless(), STANDARD).step == 3.0
 

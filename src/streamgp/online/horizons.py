@@ -45,7 +45,7 @@ class Horizons(NamedTuple):
     """A channel's forecasts whose time has not come, and what became of earlier ones.
 
     Attributes:
-        step: The usual distance between two rows, from the first ones; NaN until there are two.
+        step: The usual distance between two rows, from the first ones; zero until there are two.
         last: The latest row.
         reach: How far an update usually goes ahead of the one before it. Rows that are no further
             ahead are predicted just before they come.
@@ -57,7 +57,7 @@ class Horizons(NamedTuple):
         counts: How many scores each of them has.
     """
 
-    step: float = math.nan
+    step: float = 0.0
     last: float = -math.inf
     reach: float = 0.0
     pending: Float[np.ndarray, "n w"] = np.zeros((0, 0))
@@ -173,7 +173,7 @@ class Horizons(NamedTuple):
         if self.step > 0:
             return self.step
         times = np.unique(x if np.isinf(self.last) else np.append(x, self.last))
-        return float(np.median(np.diff(times))) if len(times) > 1 else math.nan
+        return float(np.median(np.diff(times))) if len(times) > 1 else 0.0
 
     def _reached(self, latest: float, updates: int) -> float:
         """The usual advance of an update, a moving average, with that of some updates."""
