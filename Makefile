@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint wheel bench clean
+.PHONY: setup demo test test-postgres lint wheel bench clean
 
 setup: .venv/ready
 
@@ -17,6 +17,11 @@ demo: setup
 
 test: setup
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# Stores in a PostgreSQL server that the tests start themselves. Its programs are installed if they are not there.
+test-postgres: setup
+	command -v initdb || ls /usr/lib/postgresql/*/bin/initdb || (apt-get update -q && apt-get install -q -y postgresql)
+	$(BIN)/pytest tests/unit/store -k postgres
 
 lint: setup
 	$(BIN)/ruff check .

@@ -150,5 +150,8 @@ class AnyLearner(Protocol):
     def latent_means(self, state: Any, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""
 
+    def told(self, state: Any, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+        """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
+
     def scored(self, state: Any, rows: Rows) -> Scored:
         """The scores of each row, nothing learned."""

@@ -74,6 +74,16 @@ class Past:
         """What was said, with that part of its say."""
         return self._each(lambda array: part * array)
 
+    def __add__(self, other: "Past") -> "Past":
+        """What both said."""
+        return Past(
+            tuple(map(np.add, self.linear, other.linear)),
+            tuple(map(np.add, self.precision, other.precision)),
+            self.slack + other.slack,
+            self.count + other.count,
+            self.energy + other.energy,
+        )
+
     def _each(self, change: Callable[[np.ndarray], np.ndarray]) -> "Past":
         return Past(
             tuple(map(change, self.linear)),

@@ -142,14 +142,23 @@ class Mixed:
         return tuple(by_rows[group.run][group.within].sum(axis=0) for group in self.batch.groups)
 
 
-def basis_design(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "R K"]:
+def basis_design(
+    model: MultiTaskGP,
+    batch: Batch,
+    values: Float[np.ndarray, "N B"] | None = None,
+    spreads: Float[np.ndarray, "O B"] | None = None,
+) -> Float[np.ndarray, "R K"]:
     """The mean functions as columns of the design, scaled by the prior spreads of their weights.
 
     There are K = O·B columns: every latent parameter of every channel has weights of its own.
+    `values` (`model.basis(batch)`) and `spreads` (`model.basis_spreads()`) may be known already.
     """
-    values, spreads, outputs = model.basis(batch), model.basis_spreads(), model.outputs
-    count = spreads.shape[1]
+    values = model.basis(batch) if values is None else values
+    spreads = model.basis_spreads() if spreads is None else spreads
+    outputs, count = model.outputs, spreads.shape[1]
     found = np.zeros((batch.flat_size, spreads.size))
+    if not count:
+        return found
     for group in batch.groups:
         first, j = outputs.first[group.channel], np.arange(group.latents)
         begin = group.flat.start + j

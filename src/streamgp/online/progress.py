@@ -68,7 +68,7 @@ class Progress:
         for name, own in rows.by_channel():
             y = rows.y[own, 0]
             level = levels.get(name, float(y[0]))
-            same = level is not None and bool(np.all(np.abs(y - level) <= _SAME * abs(level)))
+            same = level is not None and is_level(level, float(np.min(y)), float(np.max(y)))
             levels[name] = level if same else None
         return levels
 
@@ -117,6 +117,11 @@ class Progress:
         """The quantiles of a channel's scores; once there are many, without rows that wait."""
         record = self.calibrations.get(name, Calibration())
         return record.tracker if record.rows else record.tracked()
+
+
+def is_level(level: float, low: float, high: float) -> bool:
+    """Whether values between two others are all one value, up to rounding."""
+    return max(abs(low - level), abs(high - level)) <= _SAME * abs(level)
 
 
 class Scores(NamedTuple):

@@ -58,6 +58,7 @@ CHECKS = {
     "choosing": "draw the pictures of docs/choosing.md and docs/forecasting.md into docs/images",
     "placement": "draw the pictures of docs/placement.md into docs/images",
     "sktime_updates": "compare updates of the sktime forecaster with fitting again",
+    "store_kills": "kill `streamgp fleet run` at random moments and look at every key of its store",
     "soak": "stream random data into models of every likelihood, and look for failures",
     "wild": "stream the random data of soak once into a model of each likelihood",
 }
@@ -150,6 +151,10 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
     kills = parsers["kills"]
     kills.add_argument("--kills", type=int, default=50, help="the number of kills (default: 50)")
     kills.add_argument("--rows", type=int, default=3000, help="rows of the table (default: 3000)")
+    kills = parsers["store_kills"]
+    kills.add_argument("--kills", type=int, default=200, help="the number of kills (default: 200)")
+    kills.add_argument("--rows", type=int, default=3000, help="rows of a table (default: 3000)")
+    kills.add_argument("--keys", type=int, default=40, help="keys of a table (default: 40)")
     parsers["large"].add_argument(
         "--rows", type=int, default=1_000_000, help="rows of the batch (default: 1000000)"
     )

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.numerics.batched import identity_plus, solve, turned
+from streamgp.numerics.batched import identity_plus, inverse, turned
 from streamgp.numerics.linalg import symmetric
 
 Matrices = Float[np.ndarray, "n d d"]
@@ -100,6 +100,11 @@ def silent(size: int, columns: int) -> Backward:
     return Backward(np.zeros((1, size, columns)), np.zeros((1, size, size)))
 
 
+def is_silent(message: Backward) -> bool:
+    """Whether there were no data."""
+    return not (message.precision.any() or message.pull.any())
+
+
 # -- two become one --------------------------------------------------------------------------------
 
 
@@ -111,6 +116,7 @@ def of_intervals(moves: Moves, sites: PairSites) -> Elements:
     aa, ac = sites.precision[:, :size, :size], sites.precision[:, :size, size:]
     ca, cc = sites.precision[:, size:, :size], sites.precision[:, size:, size:]
     after, shift, spread = _solved(noise, cc, transition - noise @ ca, noise @ r_c)
+    spread = symmetric(spread)
     moved = ca + cc @ transition  # what data at c ask of a, before noise is allowed for
     bent, back = turned(moved) @ spread, turned(transition)
     precision = aa + ac @ transition + back @ moved - bent @ moved
@@ -151,6 +157,23 @@ def returned(elements: Elements, message: Backward) -> Backward:
     said = symmetric(turned(elements.transition) @ message.precision @ through)
     rest = message.pull - message.precision @ elements.shift
     return Backward(turned(through) @ rest + elements.pull, said + elements.precision)
+
+
+def known_of(before: Forward, after: Backward) -> Forward:
+    """States from what all data say of them, earlier and later ones."""
+    mean, spread = _solved(before.spread, after.precision, before.mean + before.spread @ after.pull)
+    return Forward(mean, symmetric(spread))
+
+
+def conditioned(elements: Elements, message: Backward) -> tuple[Matrices, Columns, Matrices]:
+    """T, b and C of each element given all data: its far state is N(T·(near state) + b·g, C)."""
+    through, shift, spread = _solved(
+        elements.spread,
+        message.precision,
+        elements.transition,
+        elements.shift + elements.spread @ message.pull,
+    )
+    return through, shift, symmetric(spread)
 
 
 def onward(elements: Elements, message: Backward) -> Matrices:
@@ -224,10 +247,6 @@ def _interleaved(evens: T, odds: T) -> T:
 
 
 def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.ndarray]:
-    """(I + CJ)⁻¹ times each side and, last, times C."""
-    every = (*sides, spread)
-    widths = np.cumsum([side.shape[-1] for side in every])[:-1]
-    found = solve(identity_plus(spread @ precision), np.concatenate(every, axis=-1))
-    parts = np.split(found, widths, axis=-1)
-    parts[-1] = symmetric(parts[-1])
-    return parts
+    """(I + CJ)⁻¹ times each side and, last, times C. That is symmetric up to rounding."""
+    inner = inverse(identity_plus(spread @ precision))
+    return [*(inner @ side for side in sides), inner @ spread]

@@ -171,7 +171,7 @@ class ChainSetting:
     def said(self, rows: RowSites) -> list[GroupSums]:
         """What rows said of natural states, unmixed and at unit noise, by interval and channel."""
         model, batch = self.model, self.batch
-        features = np.concatenate([self.seen.between.design, model.basis(batch)], axis=1)
+        features = np.concatenate([self.seen.between.design, self.seen.values], axis=1)
         upper, lower, _ = triangle(features.shape[1])
         found = []
         for group in batch.groups:
