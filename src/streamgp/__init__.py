@@ -62,6 +62,7 @@ from streamgp.model.periods import SuggestedPeriod, suggest_periods
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
 from streamgp.parameters import fixed
+from streamgp.prediction.components import Component, Components
 from streamgp.prediction.prediction import Prediction
 from streamgp.prediction.predictor import Predictions
 from streamgp.registry import register
@@ -81,6 +82,8 @@ __all__ = [
     "BudgetWarning",
     "Categorical",
     "Censored",
+    "Component",
+    "Components",
     "ConfigurationError",
     "Constant",
     "ContinualGP",

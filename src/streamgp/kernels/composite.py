@@ -117,6 +117,12 @@ class Multiple(Kernel):
         parts = self.kernel.state_space()
         return None if parts is None else state_space.scaled(parts, float(self.factor))
 
+    def summands(self) -> tuple[Kernel, ...]:
+        return tuple(replaced(self, kernel=part) for part in self.kernel.summands())
+
+    def label(self) -> str:
+        return self.kernel.label()
+
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         factor = positive(self.factor, None)
         return replaced(self, factor=factor, kernel=self.kernel.started(spread, variance))
@@ -165,6 +171,12 @@ class Sum(Kernel):
     def state_space(self) -> tuple[StateSpace, ...] | None:
         parts = [k.state_space() for k in self.kernels]
         return None if None in parts else tuple(s for part in parts if part for s in part)
+
+    def summands(self) -> tuple[Kernel, ...]:
+        return tuple(part for kernel in self.kernels for part in kernel.summands())
+
+    def label(self) -> str:
+        return " + ".join(kernel.label() for kernel in self.kernels)
 
 
 @storable
@@ -215,6 +227,9 @@ class Product(Kernel):
         for other in rest:
             first = None if first is None or other is None else state_space.multiplied(first, other)
         return first
+
+    def label(self) -> str:
+        return " × ".join(kernel.label() for kernel in self.kernels)
 
 
 @storable
@@ -273,6 +288,12 @@ class OnColumns(Kernel):
 
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return self.kernel.state_space() if self.columns == (0,) else None
+
+    def summands(self) -> tuple[Kernel, ...]:
+        return tuple(replaced(self, kernel=part) for part in self.kernel.summands())
+
+    def label(self) -> str:
+        return f"{self.kernel.label()} on {', '.join(map(str, self.columns))}"
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         columns = [_checked(column, len(spread)) for column in self.columns]

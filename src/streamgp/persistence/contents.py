@@ -169,6 +169,8 @@ def _check(updater: Updater, progress: Progress, trusted: Trusted = frozenset())
     require(type(setup.plain) is bool, "whether the kernel's variance is learned")
     require(set(setup.channels) == set(progress.seen), "counts of every channel")
     _check_progress(progress)
+    for name, known in progress.horizons.items():
+        require(known.is_sound(setup.channels[name].latents), "forecasts in finite numbers")
     if progress.state is not None:
         _check_state(progress.state, updater, progress.schema.axes, trusted)
 
@@ -185,6 +187,7 @@ def _check_progress(progress: Progress) -> None:
     require(set(progress.calibrations) <= set(progress.seen), "calibrations of channels")
     records = progress.calibrations.values()
     require(all(_is_record(record) for record in records), "calibrations in finite numbers")
+    require(set(progress.horizons) <= set(progress.seen), "horizons of channels")
 
 
 def _is_record(record: Calibration) -> bool:

@@ -9,6 +9,8 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
+from streamgp.inference.chain.ahead import ahead
+from streamgp.inference.chain.components import chain_parts
 from streamgp.inference.chain.episode import Episode, Learned, exact
 from streamgp.inference.chain.evidence import Past, evidence
 from streamgp.inference.chain.few_rows import FewRows
@@ -24,6 +26,7 @@ from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals, following, with_sums
 from streamgp.inference.chain.windowed import Window, Windowed
+from streamgp.inference.components import Contributions, contributions
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory
 from streamgp.inference.posterior import Marginals
@@ -33,6 +36,7 @@ from streamgp.inference.sequential import Block, InOrder
 from streamgp.inference.state import Info
 from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Options, heard_with
+from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector
 
@@ -249,6 +253,14 @@ class ChainLearner:
         """Mean and covariance of the latent parameters f of a channel at each input."""
         return Reader(state, self.weight_uncertainty).channel(x, channel)
 
+    def outlook(
+        self, state: ChainState, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+        if np.all(x[:, 0] > state.known.ends[-1]):
+            return ahead(state, x, channel)
+        return Reader(state, False).channel(x, channel)
+
     def predict_joint(
         self, state: ChainState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
@@ -259,6 +271,14 @@ class ChainLearner:
             parameter after latent parameter.
         """
         return Reader(state, self.weight_uncertainty).joint(x, channels)
+
+    def components(
+        self, state: ChainState, x: Float[np.ndarray, "N P"], composition: Composition
+    ) -> Contributions:
+        """Mean and covariance of the components of a channel at each input."""
+        open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
+        parts = chain_parts(state.known, x, composition)
+        return contributions(state.plain, composition, x, parts, open_weights)
 
     def latent_means(
         self, state: ChainState, x: Float[np.ndarray, "N P"]

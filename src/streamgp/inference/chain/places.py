@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.inference.chain.known import Known, Window
-from streamgp.inference.chain.law import Between
+from streamgp.inference.chain.law import Between, Law
 
 
 class Places(NamedTuple):
@@ -43,10 +43,16 @@ def places_of(
     return Places(window.first + link, distinct - (ends - counts)[link], of_row, between)
 
 
-def places(known: Known, x: Float[np.ndarray, " N"]) -> Places:
-    """Where inputs are, inside the times of a chain or beyond them."""
+def places(known: Known, x: Float[np.ndarray, " N"], law: Law | None = None) -> Places:
+    """Where inputs are, inside the times of a chain or beyond them.
+
+    Args:
+        known: The chain.
+        x: The inputs.
+        law: Its law, if the states belong to something else than the latent functions.
+    """
     number, which, left, right = _intervals(known, x)
-    law, early, late = known.law, x < left, x > right
+    law, early, late = law or known.law, x < left, x > right
     design, open_ = np.zeros((len(x), 2 * law.size)), np.zeros((law.latents, len(x)))
     within = ~(early | late)
     for some, found in (
