@@ -277,7 +277,7 @@ class ChainLearner:
     ) -> Contributions:
         """Mean and covariance of the components of a channel at each input."""
         open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
-        parts = chain_parts(state.known, x, composition)
+        parts = chain_parts(state.whole.known, x, composition)
         return contributions(state.plain, composition, x, parts, open_weights)
 
     def latent_means(
