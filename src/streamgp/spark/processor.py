@@ -65,7 +65,9 @@ class ModelProcessor(StatefulProcessor):
         model = from_bytes(bytes(known[0]) if known is not None else task.start)
         batch = pd.DataFrame.from_records([*rows], columns=list(task.columns))
         try:
-            report = model.update(task.layout.batch(batch), learn=task.learn, **task.layout.arguments)
+            report = model.update(
+                task.layout.batch(batch), learn=task.learn, **task.layout.arguments
+            )
         except StreamGPError as error:
             yield self._problem(key, str(error))
         else:

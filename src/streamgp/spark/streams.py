@@ -80,13 +80,11 @@ def learn(
     schema = f"{layout.key_types(frame)}, {kind.columns(layout)}, {PROBLEM} STRING"
     fields = tuple(StructType.fromDDL(schema).fieldNames())
     milliseconds = None if silence is None else round(_DAY * days(silence))
-    task = Task(
-        model.to_bytes(), layout, tuple(packed.columns), kind, fields, learn, milliseconds
-    )
+    task = Task(model.to_bytes(), layout, tuple(packed.columns), kind, fields, learn, milliseconds)
     rows = packed.groupBy(*layout.keys).transformWithState(
         statefulProcessor=ModelProcessor(task),
         outputStructType=schema,
-        outputMode="Update",
+        outputMode="Append",  # no row is ever taken back
         timeMode="None" if silence is None else "ProcessingTime",
     )
     return layout.unpacked(rows)
