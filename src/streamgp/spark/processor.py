@@ -60,7 +60,7 @@ class ModelProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """Learn the rows of a key in one micro-batch."""
-        task = self.task
+        task, layout = self.task, self.task.layout
         known = self._state.get()
         model = from_bytes(bytes(known[0]) if known is not None else task.start)
         batch = pd.DataFrame.from_records([*rows], columns=list(task.columns))
@@ -72,7 +72,7 @@ class ModelProcessor(StatefulProcessor):
             yield self._problem(key, str(error))
         else:
             self._state.update((model.to_bytes(),))
-            for row in task.output.rows(task.layout, model, batch, report):
+            for row in task.output.rows(layout, model, batch, report):
                 yield self._row((*key, *row, None))
         if task.silence is not None:
             self._set_alarm(timerValues.getCurrentProcessingTimeInMs() + task.silence)

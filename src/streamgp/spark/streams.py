@@ -64,7 +64,9 @@ def learn(
         >>> scores = learn(  # doctest: +SKIP
         ...     readings, sgp.ContinualGP(sgp.Gaussian()), key="sensor", inputs="time"
         ... )
-        >>> query = scores.writeStream.option("checkpointLocation", "checkpoint").start()  # doctest: +SKIP
+        >>> query = scores.writeStream.option(  # doctest: +SKIP
+        ...     "checkpointLocation", "checkpoint"
+        ... ).start()
     """
     from pyspark.sql.types import StructType
 
