@@ -55,6 +55,7 @@ CHECKS = {
     "river_stream": "compare the river estimator with river's own models on a stream of polls",
     "kills": "kill `streamgp run` at random moments and compare its results with a run left alone",
     "large": "learn a batch of a million rows, and measure time and memory",
+    "pages": "run the tutorials, and keep their pictures in docs/images",
     "placement": "draw the pictures of docs/placement.md into docs/images",
     "sktime_updates": "compare updates of the sktime forecaster with fitting again",
     "soak": "stream random data into models of every likelihood, and look for failures",
