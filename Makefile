@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo serve-demo test test-page test-postgres test-spark lint wheel bench clean
+.PHONY: setup demo serve-demo test test-page test-postgres test-spark lint wheel docs bench clean
 
 setup: .venv/ready
 
@@ -51,6 +51,11 @@ wheel: setup
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/pip install --quiet build/wheel/*.whl
 	build/wheel/venv/bin/python tests/quick_start.py README.md
+
+# The documentation as a site in build/site. Warnings, such as broken links, are errors.
+docs: setup
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
 
 bench: setup
 	$(BIN)/streamgp-lab bench all

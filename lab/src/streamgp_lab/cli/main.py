@@ -56,6 +56,7 @@ CHECKS = {
     "kills": "kill `streamgp run` at random moments and compare its results with a run left alone",
     "large": "learn a batch of a million rows, and measure time and memory",
     "choosing": "draw the pictures of docs/choosing.md and docs/forecasting.md into docs/images",
+    "pages": "run the tutorials, and keep their pictures in docs/images",
     "placement": "draw the pictures of docs/placement.md into docs/images",
     "service_kills": "kill the service under load and compare its models with undisturbed ones",
     "service_load": "measure the service on loopback: latencies, requests per second, memory",
