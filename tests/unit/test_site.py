@@ -1,0 +1,27 @@
+"""The documentation site has every page and every exported name."""
+
+import re
+from pathlib import Path
+
+import streamgp
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def test_every_exported_name_is_in_the_reference():
+    pages = "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
+    named = set(re.findall(r"^::: streamgp\.(\w+)$", pages, re.MULTILINE))
+    assert set(streamgp.__all__) == named & set(streamgp.__all__)
+
+
+def test_every_decision_is_listed():
+    listed = set(re.findall(r"\(adr/([\w-]+\.md)\)", (DOCS / "decisions.md").read_text()))
+    assert listed == {page.name for page in (DOCS / "adr").glob("*.md")}
+
+
+def test_every_page_is_in_the_menu():
+    menu = (ROOT / "mkdocs.yml").read_text()
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.glob("**/*.md")}
+    there = {page for page in pages if f": {page}" in menu}
+    assert there == {page for page in pages if not page.startswith("adr/")}
