@@ -673,3 +673,16 @@ def test_a_long_chain_has_one_row_of_some_ticks():
     rows = [line for line in ax.lines if line.get_marker() == "|"]
     assert [len(line.get_xdata()) for line in rows] == [400]
     assert rows[0].get_xdata()[0] == x[0]
+
+
+def test_frames_are_drawn_as_they_are_learned():
+    pd = pytest.importorskip("pandas")
+    times = pd.date_range("2024-01-01", periods=30, freq="h", tz="Europe/Madrid")
+    table = pd.DataFrame({"a": np.sin(np.arange(30.0)), "b": np.arange(30.0) % 3}, index=times)
+    table.loc[times[5:9], "a"] = np.nan
+    model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Poisson()})
+    model.update(table)
+    first, second = model.plot(data=table)
+    dots = [line for line in first.lines if len(line.get_xdata()) == 26]
+    np.testing.assert_allclose(dots[0].get_ydata(), table["a"].dropna())
+    assert any(len(line.get_xdata()) == 30 for line in second.lines)

@@ -45,8 +45,8 @@ def forecast(
         name: The name of the channel. It may be left out if there is only one.
         back: How much of the past to show: a duration, or a number in the units of the inputs. By
             default twice as much as the future.
-        data: Observations (x, y) of the past, or a dictionary of them by channel. Those from before
-            the picture are left out.
+        data: Observations (x, y) of the past, a dictionary of them by channel, or a frame with a
+            column per channel. Those from before the picture are left out.
         later: What then happened: observations (x, y) of the future, likewise.
         levels: The probabilities of the bands.
         calibrated: Whether the bands are those of `interval(level, calibrated=True)`.
@@ -79,7 +79,7 @@ def forecast(
     past, future = (model.predict(axis.values(part), name) for part in (before, numbers))
     shown_past, shown = axis.on_clock(before), axis.on_clock(numbers)
     old, new = (
-        marks.observed(on_clock(of_channel(given, name), model.axes), 1, what)
+        marks.observed(on_clock(of_channel(given, name, model.axes), model.axes), 1, what)
         for given, what in ((data, "data"), (later, "later"))
     )
     marks.check_drawable(future, old, new)

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from streamgp.data.frames import is_frame
 from streamgp.errors import DataError, problem
 from streamgp.online.report import percent
 from streamgp.plot import bands, maps, marks, style
@@ -44,7 +45,8 @@ def channel(
         name: The name of the channel. It may be left out if there is only one.
         x: Where to draw: values of the input, or a pair of vectors for two inputs. By default the
             range of the inducing points and the observations.
-        data: The newest observations (x, y), or a dictionary of them by channel.
+        data: The newest observations (x, y), a dictionary of them by channel, or a frame with a
+            column per channel.
         past: Earlier observations (x, y), drawn in another colour; or, for one input, the range
             (low, high) in which they were; or a dictionary of either by channel.
         level: The probability of the interval around a line.
@@ -65,7 +67,9 @@ def channel(
     """
     width, axes = width_of(model), model.axes
     name = named(model, name)
-    pairs = ((of_channel(part, name), what) for part, what in ((data, "data"), (past, "past")))
+    pairs = [
+        (of_channel(part, name, axes), what) for part, what in ((data, "data"), (past, "past"))
+    ]
     given = ((on_clock(part, axes), what) for part, what in pairs)
     new, old = (marks.observed(part, width, what) for part, what in given)
     points = tuple(clocked(of_latent, axes) for of_latent in model.inducing_points)
@@ -113,8 +117,8 @@ def channels(
     Args:
         model: A `ContinualGP`.
         names: The names of the channels to draw, or one name; by default all of them.
-        data: The newest observations, as in `update`: a dictionary of (x, y) by channel. For a
-            single channel also (x, y).
+        data: The newest observations, as in `update`: a dictionary of (x, y) by channel, or a frame
+            with a column per channel. For a single channel also (x, y).
         past: Earlier observations, in the same form.
         note: Whether the first channel says so when the inducing points are too few.
         legend: Whether to draw a legend of past and new data. The first channel that has both
@@ -132,16 +136,20 @@ def channels(
     """
     for what, given in (("data", data), ("past", past)):
         several = len(_listed(model, names)) > 1
-        if given is not None and several and not isinstance(given, Mapping):
+        if given is not None and several and not (isinstance(given, Mapping) or is_frame(given)):
             raise DataError(
-                problem(f"{what}={{name: (x, y), …}}", type(given).__name__, "Name the channels.")
+                problem(
+                    f"{what}={{name: (x, y), …}}, or a frame with a column per channel",
+                    type(given).__name__,
+                    "Name the channels.",
+                )
             )
     width_of(model)
     wants_legend = legend
 
     def draw(name: str, on: Any, *, first: bool) -> None:
         nonlocal wants_legend
-        new, old = of_channel(data, name), of_channel(past, name)
+        new, old = (of_channel(part, name, model.axes) for part in (data, past))
         noted = note and first
         channel(model, name, data=new, past=old, note=noted, legend=wants_legend, ax=on, **options)
         wants_legend = wants_legend and (new is None or old is None)

@@ -5,8 +5,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from streamgp.data import columns, frames
 from streamgp.data.axes import Axis
-from streamgp.data.schema import read_inputs
+from streamgp.data.schema import known_names, read_frame_inputs, read_inputs
 from streamgp.errors import DataError, problem
 
 ALONG = 400  # points of a line
@@ -80,9 +81,25 @@ def along(model: Model, x: Any, count: int) -> np.ndarray:
     return spanned([clocked(points, model.axes) for points in model.inducing_points], count)[0]
 
 
-def of_channel(given: Any, name: str) -> Any:
-    """The channel's part of a dictionary by channel. Anything else is the channel's own."""
-    return given.get(name) if isinstance(given, Mapping) else given
+def of_channel(given: Any, name: str, axes: Sequence[Axis]) -> Any:
+    """The channel's part of a dictionary by channel, or of a wide frame, as (x, y).
+
+    Anything else is the channel's own.
+    """
+    if isinstance(given, Mapping):
+        return given.get(name)
+    return _of_frame(given, name, tuple(axes)) if frames.is_frame(given) else given
+
+
+def _of_frame(frame: Any, name: str, axes: tuple[Axis, ...]) -> Any:
+    if name not in frames.names(frame):
+        return None
+    inputs = frames.input_columns(frame, None, known_names(axes))
+    x = read_frame_inputs(frame, inputs, axes, "the picture")[0]
+    column = columns.read(frames.pick(frame, name), f"observations of {name!r}")
+    seen = ~column.missing
+    each = [axis.values(numbers[seen]) for axis, numbers in zip(axes, x.T, strict=True)]
+    return each[0] if len(each) == 1 else np.stack(each, axis=-1), column.values[seen]
 
 
 def width_of(model: Model) -> int:
