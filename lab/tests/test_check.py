@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from streamgp_lab.checks import coverage, soak, wild
+import streamgp as sgp
+from streamgp_lab.checks import coverage, soak, store_kills, wild
 from streamgp_lab.cli import check, main
 from streamgp_lab.cli.main import CHECKS, QUICK
 
@@ -47,6 +48,26 @@ def test_a_module_is_a_command():
 def test_a_soak_ends_with_its_result(capsys):
     main(["check", "soak", "--updates", "3", "--only", "0", "0"])
     assert "There were no failures." in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forks beside threads
+@pytest.mark.parametrize("engine", ["dense", "chain"])
+def test_stores_survive_a_few_kills(tmp_path, engine):
+    killed = store_kills.compare(tmp_path, 6, engine=engine, rows=300, keys=8, seed=1)
+    assert killed > 0
+
+
+def test_a_store_that_lost_something_is_noticed(tmp_path):
+    (tmp_path / "run.toml").write_text(store_kills.settings("dense"))
+    store_kills.table(150, 8, 0).to_csv(tmp_path / "data.csv", index=False)
+    states = store_kills.history(tmp_path)
+    store_kills.learn(tmp_path, "killed.db")
+    assert not store_kills.differences(tmp_path, states)
+    with sgp.Store(tmp_path / "killed.db") as store, store.transaction() as change:
+        change.put("key 1", sgp.from_bytes(states[1]["key 1"]))
+        change.delete("key 2")
+    wrong = store_kills.differences(tmp_path, states)
+    assert [words.split(":")[0] for words in sorted(wrong)] == ["key 1", "key 2"]
 
 
 def test_a_large_batch_is_compared_with_the_whole(capsys):

@@ -11,8 +11,12 @@ from streamgp.errors import (
     EpochWarning,
     FileError,
     NumericalError,
+    StaleError,
+    StoreError,
     StreamGPError,
+    UnknownKeyError,
 )
+from streamgp.fleet import Fleet, FleetReport
 from streamgp.gp import ContinualGP, from_bytes, load
 from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
 from streamgp.inference.carry import Marginals, Projection
@@ -50,6 +54,7 @@ from streamgp.likelihoods import (
     StudentT,
     Weighted,
 )
+from streamgp.merging import merge
 from streamgp.model.means import Constant, Events, Mean, Seasonal, Trend
 from streamgp.model.periods import SuggestedPeriod, suggest_periods
 from streamgp.online.forgetting import Forgetting
@@ -58,6 +63,7 @@ from streamgp.parameters import fixed
 from streamgp.prediction.prediction import Prediction
 from streamgp.prediction.predictor import Predictions
 from streamgp.registry import register
+from streamgp.store import Store
 from streamgp.version import __version__ as __version__
 
 __all__ = [
@@ -81,6 +87,8 @@ __all__ = [
     "Exponential",
     "FileError",
     "Fixed",
+    "Fleet",
+    "FleetReport",
     "Forgetting",
     "FunctionKernel",
     "Gamma",
@@ -111,17 +119,22 @@ __all__ = [
     "Refined",
     "Result",
     "Seasonal",
+    "StaleError",
     "State",
+    "Store",
+    "StoreError",
     "StreamGPError",
     "StudentT",
     "SuggestedPeriod",
     "Trend",
+    "UnknownKeyError",
     "UpdateReport",
     "View",
     "Weighted",
     "fixed",
     "from_bytes",
     "load",
+    "merge",
     "plot",
     "register",
     "suggest_periods",

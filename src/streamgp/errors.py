@@ -21,9 +21,48 @@ class FileError(StreamGPError, ValueError):
     """A model cannot be put into a file, or bytes are not those of a model."""
 
 
-def problem(expected: str, got: str, remedy: str) -> str:
+class StoreError(StreamGPError, OSError):
+    """The database of a store cannot be used; nothing of the transaction is in it."""
+
+
+class StaleError(StreamGPError, RuntimeError):
+    """What a store holds has changed since it was read; nothing of the transaction is in it."""
+
+
+class UnknownKeyError(StreamGPError, KeyError):
+    """A store or a fleet has no model of that key."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # a `KeyError` would put it in quotes
+
+
+class Problem(str):
+    """The text of an error, with its three parts, for programs that show them apart.
+
+    Attributes:
+        expected: What was expected.
+        got: What came.
+        remedy: What to do.
+    """
+
+    __slots__ = ("expected", "got", "remedy")
+
+    expected: str
+    got: str
+    remedy: str
+
+    def __new__(cls, expected: str, got: str, remedy: str) -> "Problem":
+        text = super().__new__(cls, f"expected {expected}; got {got}. {remedy}")
+        text.expected, text.got, text.remedy = expected, got, remedy
+        return text
+
+    def __reduce__(self) -> tuple[type["Problem"], tuple[str, str, str]]:
+        return Problem, (self.expected, self.got, self.remedy)
+
+
+def problem(expected: str, got: str, remedy: str) -> Problem:
     """The one shape of every message."""
-    return f"expected {expected}; got {got}. {remedy}"
+    return Problem(expected, got, remedy)
 
 
 class BudgetWarning(UserWarning):

@@ -47,6 +47,10 @@ class Node(ABC):
         """The same parameter with the centre of its prior moved. Most priors cannot be moved."""
         return self
 
+    def believed(self, centre: np.ndarray, spread: np.ndarray) -> Self:
+        """The same parameter there, and its prior, if that can be moved."""
+        return self.with_free(centre)
+
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False, init=False)
@@ -100,6 +104,12 @@ class Positive(Node):
 
     def recentred(self, shift: np.ndarray) -> "Positive":
         return replaced(self, log_centre=self.log_centre + shift)
+
+    def believed(self, centre: np.ndarray, spread: np.ndarray) -> "Positive":
+        """All numbers of a parameter have one spread: the largest of theirs."""
+        return replaced(
+            self, log_value=centre, log_centre=centre, spread=float(np.max(spread)), below=1.0
+        )
 
 
 @storable
@@ -266,6 +276,16 @@ def with_free(tree: Any, vector: np.ndarray) -> Any:
 def recentred(tree: Any, shift: np.ndarray) -> Any:
     """The tree with the centres of its priors moved by that vector."""
     return _with_parts(tree, shift, lambda node, own: node.recentred(own))
+
+
+def believed(tree: Any, centre: np.ndarray, spread: np.ndarray) -> Any:
+    """The tree with its parameters, and where they can be moved their priors, at other centres."""
+    numbers = np.arange(len(centre))
+
+    def moved(node: Node, own: np.ndarray) -> Node:
+        return node.believed(np.asarray(centre[own]), np.asarray(spread[own]))
+
+    return _with_parts(tree, numbers, moved)
 
 
 def _with_parts(tree: Any, vector: np.ndarray, change: Callable[[Node, np.ndarray], Node]) -> Any:

@@ -172,6 +172,23 @@ def test_predictions_on_the_way_change_nothing():
         np.testing.assert_allclose(variance, np.diag(found.covariance), **CLOSE)
 
 
+def test_old_ground_hears_of_new_data_beyond_the_end_of_its_segment():
+    """Predictions on the way, while the end of the stream grows away from a full segment."""
+    world = chains.one("matern32")
+    x = 0.3 * np.arange(150)
+    rows, ends = chains.draw(world, x), [128, 130, 131, 135, 142, 150]
+    model = chains.model_of(world, "matern32")
+    test = np.linspace(x[110], x[128], 25) + 0.1
+    channel = np.zeros(len(test), int)
+    for begin, end in zip([0, *ends], ends, strict=False):
+        chains.fed(model, rows.take(slice(begin, end)))
+        found = markov.smoothed(world, rows.take(slice(end)), test, channel)
+        mean, variance = chains.moments(model, test, channel)
+        np.testing.assert_allclose(mean, found.mean, **CLOSE)
+        np.testing.assert_allclose(variance, np.diag(found.covariance), **CLOSE)
+    assert len(model.state.segments) > 1
+
+
 def test_the_order_of_channels_changes_nothing():
     world = chains.two("sum")
     rows, channel = chains.draw(world, X), np.arange(len(TEST)) % 2

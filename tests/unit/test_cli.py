@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import streamgp as sgp
-from streamgp.cli import config, main, run, tables
+from streamgp import configuration as config
+from streamgp.cli import main, run, tables
 from streamgp.cli.bookkeeping import Bookkeeping
 
 CONFIG = """

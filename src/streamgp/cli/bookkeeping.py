@@ -22,12 +22,14 @@ class Bookkeeping:
         history: The scores of some of the batches, in order.
         config: The configuration that the model was made with; None if no run has made it.
         predictions: The size in bytes of the file of predictions.
+        place: How far a file that is followed was read; None if no file is followed.
     """
 
     rows: int = 0
     history: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     config: dict[str, Any] | None = None
     predictions: int = 0
+    place: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, model: sgp.ContinualGP) -> "Bookkeeping":
@@ -48,4 +50,7 @@ class Bookkeeping:
 
     def put_into(self, model: sgp.ContinualGP) -> None:
         """Write the bookkeeping into a model, so that the next `save` stores both."""
-        model._bookkeeping[_KEY] = dataclasses.asdict(self)
+        kept = dataclasses.asdict(self)
+        if self.place is None:  # as earlier versions, which followed no files, can read it
+            del kept["place"]
+        model._bookkeeping[_KEY] = kept

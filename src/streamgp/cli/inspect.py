@@ -23,8 +23,12 @@ def run(path: Path, console: Console | None = None) -> None:
         path: The model's file.
         console: Where to print; by default standard output.
     """
-    console, model = console or Console(), sgp.load(path)
-    console.print(f"{model!r}\n{path}: {path.stat().st_size / 1024:.1f} KiB")
+    show(sgp.load(path), f"{path}: {path.stat().st_size / 1024:.1f} KiB", console or Console())
+
+
+def show(model: sgp.ContinualGP, where: str, console: Console) -> None:
+    """Print what a model is and what it has learned."""
+    console.print(f"{model!r}\n{where}", soft_wrap=True)
     console.print(_channels(model))
     console.print(_latents(model))
     for sentence in (_budget(model), _resolution(model)):

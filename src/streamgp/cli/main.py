@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import streamgp
-from streamgp.cli import config
+from streamgp import configuration as config
+from streamgp.cli import fleet_commands, service_commands
+from streamgp.cli.options import add_channel, add_command, add_predicting, add_source, source
 from streamgp.errors import BudgetWarning, StreamGPError
 
 _RUN = f"""
@@ -22,6 +24,7 @@ Without `channel` and `value`, every column that is not an input is a channel.
 examples:
     streamgp run plant.toml readings.csv
     streamgp run plant.toml readings.parquet --model plant.sgp --predictions predicted.csv
+    streamgp run plant.toml readings.csv --follow
     tail -n 0 -f readings.jsonl | streamgp run plant.toml - --format jsonl
     tail -n +1 -f readings.jsonl | streamgp run plant.toml - --format jsonl --skip-learned
 
@@ -30,6 +33,9 @@ last snapshot.
 
 A file is continued after the rows that were learned, so the model ends as if the run had never been
 stopped. The file must begin with the same rows as before. It may have grown.
+
+With --follow, a run waits at the end of the file for further rows. It goes on where it stopped,
+also if the file was renamed and replaced by a new one meanwhile.
 
 From standard input every row is learned, also by a run that continues. If the input starts again
 with the first row, as in the last example, use --skip-learned: it skips as many rows as the
@@ -45,6 +51,7 @@ examples:
     streamgp plot plant.sgp --out plant.png
     streamgp plot plant.sgp --channel temperature --out temperature.svg
 """
+_SERVICE = ("serve", "token")  # commands that need the service's extra
 _MOVED = ("reproduce", "bench")  # commands of the second distribution, `streamgp-lab`
 
 
@@ -69,7 +76,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (StreamGPError, OSError) as error:
         sys.exit(f"streamgp: {error}")
     except ImportError as error:
-        remedy = "" if "pip install" in str(error) else ". Run `pip install 'streamgp[cli]'`."
+        extra = "service" if name in _SERVICE else "cli"
+        remedy = f". Run `pip install 'streamgp[{extra}]'`."
+        remedy = "" if "pip install" in str(error) else remedy
         sys.exit(f"streamgp: {error}{remedy}")
     except KeyboardInterrupt:
         sys.exit(130)
@@ -102,12 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     def add(
         name: str, action: Callable[[argparse.Namespace], None], about: str, more: str = ""
     ) -> argparse.ArgumentParser:
-        command = commands.add_parser(
-            name, help=about, description=f"{about[0].upper()}{about[1:]}.", epilog=more,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
-        command.set_defaults(command=action)
-        return command
+        return add_command(commands, name, action, about, more)
 
     demo = add("demo", _demo, "stream three channels of an airport through a model and draw them")
     demo.add_argument(
@@ -118,8 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     run = add("run", _run, "stream a table into a model", _RUN)
-    run.add_argument("config", type=Path, metavar="CONFIG.toml", help="the configuration")
-    run.add_argument("data", help="a .csv, .parquet or .jsonl file, or - for standard input")
+    add_source(run)
     run.add_argument(
         "--model", type=Path, metavar="FILE", help="the file of the snapshot (default: CONFIG.sgp)"
     )
@@ -131,54 +134,29 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--restart", action="store_true", help="ignore the snapshot and start a new model"
     )
-    run.add_argument(
-        "--skip-learned", action="store_true",
-        help="skip as many rows of standard input as the snapshot has learned; files are always "
-        "continued after those rows",
-    )  # fmt: skip
-    _add_format(run)
 
     predict = add("predict", _predict, "predict at the inputs of a table", _PREDICT)
     _add_model(predict)
     predict.add_argument("data", help="a table with the input columns, or - for standard input")
-    predict.add_argument(
-        "--out", default="-", metavar="FILE", help="a file, or - for standard output (default)"
-    )
-    _add_channel(predict)
-    predict.add_argument(
-        "--level", type=float, default=0.95, help="the probability of the intervals (default: 0.95)"
-    )
-    _add_format(predict)
+    add_predicting(predict)
 
     inspect = add("inspect", _inspect, "show channels, hyperparameters and scores of a model")
     _add_model(inspect)
 
     plot = add("plot", _plot, "draw the predictions of a model", _PLOT)
     _add_model(plot)
-    _add_channel(plot)
+    add_channel(plot)
     plot.add_argument(
         "--out", type=Path, default=Path("streamgp.png"), metavar="FILE",
         help="the file of the picture (default: streamgp.png)",
     )  # fmt: skip
+    fleet_commands.add(commands)
+    service_commands.add(commands)
     return parser
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL.sgp", help="the file of a saved model")
-
-
-def _add_channel(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--channel", action="append", metavar="NAME",
-        help="use only this channel; the option may be repeated",
-    )  # fmt: skip
-
-
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    kinds = ("csv", "jsonl", "parquet")
-    parser.add_argument(
-        "--format", choices=kinds, help="the format of the data, if the file's name does not tell"
-    )
 
 
 # Each command imports what it needs: `streamgp --help` should not wait for pandas.
@@ -195,12 +173,10 @@ def _run(options: argparse.Namespace) -> None:
 
     done = run.run(
         config.read(options.config),
-        options.data,
+        source(options),
         options.model or options.config.with_suffix(".sgp"),
         out=options.predictions,
         resume=not options.restart,
-        skip_learned=options.skip_learned,
-        format=options.format,
     )
     if not done:
         sys.exit(130)

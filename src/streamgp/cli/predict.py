@@ -42,18 +42,19 @@ def run(
             raise DataError(
                 problem(f"the input columns {inputs}", f"a table without {missing}", "Add them.")
             )
-        frames.append(_predicted(model, piece[inputs], channels or list(model.channels), level))
+        frames.append(predicted(model, piece[inputs], channels or list(model.channels), level))
     if not frames:
         raise DataError(problem("at least one row", f"none in {source}", "Add rows of inputs."))
     tables.write(pd.concat(frames, ignore_index=True), out, format if out == "-" else None)
 
 
-def _predicted(
+def predicted(
     model: sgp.ContinualGP, inputs: pd.DataFrame, channels: list[str], level: float
 ) -> pd.DataFrame:
-    predicted = {
+    """Inputs with columns for each channel."""
+    columns = {
         f"{name}_{what}": values
         for name in channels
         for what, values in model.predict(inputs, name).columns(level).items()
     }
-    return inputs.assign(**predicted)
+    return inputs.assign(**columns)

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import pandas as pd
 
@@ -72,9 +72,34 @@ def pieces(
     if source == STDIN and kind == "parquet":
         raise DataError(problem("csv or jsonl on standard input", kind, "Save it to a file first."))
     reader = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[kind]
-    try:
+    with _readable(source):
         for frame in _exactly(reader(source, rows), rows, skip):
             yield _with_times(frame, times)
+
+
+def parsed(data: BinaryIO, kind: str, source: str, times: list[str]) -> pd.DataFrame:
+    """A table from its bytes.
+
+    Args:
+        data: Lines of CSV, with their header, or of JSONL.
+        kind: Which of both.
+        source: The name of the file, for errors.
+        times: Columns that are read as times if they hold text.
+
+    Raises:
+        DataError: If it is not a table.
+    """
+    with _readable(source):
+        if kind == "csv":
+            return _with_times(pd.read_csv(data), times)
+        lines = enumerate(data.read().decode().splitlines(), 1)
+        return _with_times(pd.DataFrame([_object(line, n) for n, line in lines]), times)
+
+
+@contextlib.contextmanager
+def _readable(source: str) -> Iterator[None]:
+    try:
+        yield
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise DataError(
             problem(f"a table in {source}", f"{error}", "Check the file and its format.")

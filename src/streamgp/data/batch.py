@@ -34,8 +34,8 @@ class Rows(NamedTuple):
 
     def by_channel(self) -> Iterator[tuple[str, Bool[np.ndarray, " N"]]]:
         """The name of each channel that has rows, and which rows they are."""
-        if len(self.channel) == 1:
-            yield self.names[self.channel[0]], np.ones(1, bool)
+        if len(self.channel) == 1 or (len(self.names) == 1 and len(self.channel)):
+            yield self.names[self.channel[0]], np.ones(len(self.channel), bool)
             return
         for index in np.unique(self.channel):
             yield self.names[index], self.channel == index
@@ -66,6 +66,8 @@ class Parts:
 
 def join(parts: Sequence[Rows], names: tuple[str, ...]) -> Rows:
     """Rows of several channels, one after the other; narrower observations are filled with NaN."""
+    if len(parts) == 1:
+        return parts[0]._replace(names=names)
     width = max(part.y.shape[1] for part in parts)
     filled = [
         np.pad(part.y, [(0, 0), (0, width - part.y.shape[1])], constant_values=np.nan)
@@ -157,9 +159,10 @@ def sorted_batch(rows: Rows, latents: Sequence[int], widths: Sequence[int]) -> B
         latents: The number of latent parameters of each channel.
         widths: How many numbers one observation of each channel is.
     """
-    channel = rows.channel
-    ranks = np.asarray(latents)[channel] * (len(latents) + 1) + channel
-    order = np.argsort(ranks, kind="stable") if np.any(ranks[1:] < ranks[:-1]) else None
+    channel, order = rows.channel, None
+    if len(latents) > 1:
+        ranks = np.asarray(latents)[channel] * (len(latents) + 1) + channel
+        order = np.argsort(ranks, kind="stable") if np.any(ranks[1:] < ranks[:-1]) else None
     x, y = (rows.x, rows.y) if order is None else (rows.x[order], rows.y[order])
     channel = channel if order is None else channel[order]
     groups: list[Group] = []

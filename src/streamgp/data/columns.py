@@ -146,6 +146,8 @@ def loaded(library: str, *names: str) -> tuple[Any, ...]:
 
 def is_series(values: Any) -> bool:
     """Whether values are a pandas or polars series, or another column of pandas."""
+    if type(values) is np.ndarray:  # as most are
+        return False
     return isinstance(values, loaded("polars", "Series")) or _is_pandas(values)
 
 
@@ -168,6 +170,8 @@ def take(values: Any, rows: np.ndarray) -> Any:
 
 def as_array(values: Any, what: str) -> np.ndarray:
     """An array of what a list holds; numbers beside text stay numbers."""
+    if type(values) is np.ndarray:
+        return values
     try:
         if np.ma.is_masked(values):
             raise TypeError("with masked values")
@@ -189,8 +193,9 @@ def check_finite(values: np.ndarray, what: str, rows: np.ndarray) -> None:
     Raises:
         DataError: If a number is NaN, infinite or too large.
     """
-    bad = np.flatnonzero(~(np.abs(values) < _LARGEST))
-    if len(bad):
+    usable = np.abs(values) < _LARGEST
+    if not usable.all():
+        bad = np.flatnonzero(~usable)
         are = "is" if len(bad) == 1 else "are"
         raise DataError(
             problem(
@@ -206,6 +211,8 @@ def check_finite(values: np.ndarray, what: str, rows: np.ndarray) -> None:
 
 
 def _read(values: Any) -> Column:
+    if type(values) is np.ndarray:
+        return _read_array(np.atleast_1d(values))
     if isinstance(values, loaded("polars", "Series")):
         return _read_polars(values)
     if _is_pandas(values):

@@ -13,6 +13,8 @@ INDEX = "index"  # the name of an index that has none
 
 def is_frame(data: Any) -> bool:
     """Whether data are a pandas or polars frame. A lazy frame of polars is an error."""
+    if type(data) is np.ndarray:  # as most are
+        return False
     if isinstance(data, loaded("polars", "LazyFrame")):
         raise DataError(problem("a frame", "a LazyFrame", "Call `.collect()` on it first."))
     return isinstance(data, loaded("pandas", "DataFrame") + loaded("polars", "DataFrame"))

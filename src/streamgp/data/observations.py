@@ -138,9 +138,10 @@ def check_support(
     Raises:
         DataError: If an observation is outside the support of the likelihood.
     """
-    bad = np.flatnonzero(~likelihood.valid(y[:, 0] if y.shape[1] == 1 else y))
-    if not len(bad):
+    valid = likelihood.valid(y[:, 0] if y.shape[1] == 1 else y)
+    if valid.all():
         return
+    bad = np.flatnonzero(~valid)
     classes, columns_ = class_count(likelihood), likelihood.columns
     expected, remedy = what, "Check the channel's likelihood, or leave such rows out."
     if classes:

@@ -194,7 +194,11 @@ def _by_name(
     channels: Mapping[str, Likelihood],
 ) -> list[Piece]:
     """The rows of each channel, by the names that the rows have."""
-    named = _row_names(names, len(x), list(channels))
+    if names is None and len(channels) == 1:
+        rows_of = dict.fromkeys(channels, np.arange(len(x)))
+    else:
+        named = _row_names(names, len(x), list(channels))
+        rows_of = {name: np.flatnonzero(named == name) for name in channels}
     for values in given.values() if isinstance(given, Mapping) else given:
         if len(values) != len(x):
             raise DataError(
@@ -204,7 +208,6 @@ def _by_name(
                     "Give one observation for each row of the inputs.",
                 )
             )
-    rows_of = {name: np.flatnonzero(named == name) for name in channels}
     known = [column for likelihood in channels.values() for column in likelihood.columns]
     return [
         Piece(name, x[rows], quantities.of_rows(given, rows, channels[name], known, what), rows)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from streamgp.data.axes import Axis
 from streamgp.data.batch import Rows, join
 from streamgp.data.columns import Label, check_finite
 from streamgp.data.observations import check_support, numbered, observed, plain, present
@@ -99,6 +100,63 @@ def gather_in_order(
     return _read(split, channels, schema, in_order=True)
 
 
+def gather_by_key(
+    frame: Any,
+    owner: Int[np.ndarray, " n"],
+    layout: Layout,
+    channels: Mapping[str, Likelihood],
+    axes: tuple[Axis, ...],
+) -> list[Intake] | None:
+    """Read a table whose rows belong to several models, all at once.
+
+    Args:
+        frame: The table, without a column of keys.
+        owner: The number of the model of each row, from 0 on.
+        layout: What the columns are.
+        channels: The likelihood of each channel, by name.
+        axes: What the input columns hold; if there are none yet, this table defines them.
+
+    Returns:
+        The batch of each model, as `gather` would read its rows alone; None if classes have labels,
+        which each model numbers in its own order.
+
+    Raises:
+        DataError: If the table cannot be used, be it for a single row.
+    """
+    split = split_frame(frame, layout, channels, axes)
+    schema = Schema(split.axes)
+    read = [
+        _in_numbers(piece, channels[piece.channel], schema, with_gaps=True)
+        for piece in split.pieces
+    ]
+    if any(part.labels for part in read):
+        return None
+    count = int(owner.max()) + 1 if len(owner) else 0
+    dropped: list[dict[str, str]] = [{} for _ in range(count)]
+    for piece, part in zip(split.pieces, read, strict=True):
+        if part.missing:
+            came = np.bincount(owner[piece.rows], minlength=count)
+            gone = came - np.bincount(owner[part.rows], minlength=count)
+            for number in np.flatnonzero(gone).tolist():
+                dropped[number][part.channel] = counted(int(gone[number]), "missing value")
+    present = [part for part in read if len(part.y)]
+    if not present:
+        return [Intake(None, schema, own) for own in dropped]
+    rows = _joined(present, list(channels), in_order=False)
+    of_row = owner[np.concatenate([part.rows for part in present])]
+    order = np.argsort(of_row, kind="stable")
+    rows, ends = rows.take(order), np.cumsum(np.bincount(of_row, minlength=count)).tolist()
+    intakes = []
+    for begin, end, left_out in zip([0, *ends], ends, dropped, strict=False):
+        if begin == end:
+            intakes.append(Intake(None, schema, left_out))
+            continue
+        own = rows.take(slice(begin, end))
+        labels = {rows.names[d]: () for d in dict.fromkeys(own.channel.tolist())}
+        intakes.append(Intake(own, Schema(split.axes, labels), left_out))
+    return intakes
+
+
 def _check_no_layout(data: Any, layout: Layout) -> None:
     given = [f"`{name}=`" for name, column in layout._asdict().items() if column is not None]
     if given:
@@ -149,17 +207,22 @@ def _in_numbers(piece: Piece, likelihood: Likelihood, schema: Schema, *, with_ga
     name, what = piece.channel, f"observations of channel {piece.channel!r}"
     whats = [label(what, likelihood, column) for column in likelihood.columns]
     read = [observed(part, len(piece.x), own) for part, own in zip(piece.parts, whats, strict=True)]
-    kept = present(read, likelihood, what, piece.rows) if with_gaps else np.ones(len(piece.x), bool)
+    kept = np.ones(len(piece.x), bool)
+    if with_gaps:
+        kept = present(read, likelihood, what, piece.rows)
     if not kept.any():  # the kind of values that are all missing does not matter
         none = np.zeros((0, likelihood.observation_dim))
         return _Part(name, piece.x[:0], none, piece.rows[:0], (), len(kept))
     first, labels = numbered(read[0], likelihood, schema.labels.get(name), whats[0])
     others = [plain(column, own) for column, own in zip(read[1:], whats[1:], strict=True)]
-    y, x, rows = np.stack([first, *others], axis=1)[kept], piece.x[kept], piece.rows[kept]
+    y = np.stack([first, *others], axis=1) if others else first[:, None]
+    x, rows = piece.x, piece.rows
+    if with_gaps:
+        y, x, rows = y[kept], x[kept], rows[kept]
     for own, numbers in zip(whats, y.T, strict=True):
         check_finite(numbers, own, rows)
     check_support(y, likelihood, what, rows)
-    return _Part(name, x, y, rows, labels, int(np.sum(~kept)))
+    return _Part(name, x, y, rows, labels, len(kept) - len(y))
 
 
 def _joined(parts: Sequence[_Part], channels: list[str], in_order: bool) -> Rows:
@@ -169,7 +232,7 @@ def _joined(parts: Sequence[_Part], channels: list[str], in_order: bool) -> Rows
         for index in [channels.index(part.channel)]
     ]
     rows = join(pieces, tuple(channels))
-    if not in_order:
+    if not in_order or len(parts) == 1:  # the rows of one channel are in order
         return rows
     order = np.concatenate([part.rows for part in parts])
     return rows.take(np.lexsort((rows.channel, order)))

@@ -97,6 +97,10 @@ class AnyLearner(Protocol):
     def can_filter(self) -> bool:
         """Whether samples can be taken one after the other by `filter`."""
 
+    @property
+    def samples_together(self) -> int:
+        """How many samples `filter` is best given at a time."""
+
     def with_rule(self, rule: VEM | None) -> Any:
         """The same with another rule of learning."""
 
@@ -137,6 +141,9 @@ class AnyLearner(Protocol):
 
     def latent_means(self, state: Any, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""
+
+    def told(self, state: Any, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+        """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
 
     def scored(self, state: Any, rows: Rows) -> Scored:
         """The scores of each row, nothing learned."""

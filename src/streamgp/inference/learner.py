@@ -16,6 +16,7 @@ from scipy.linalg import block_diag
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.carry import Carry, Projection
+from streamgp.inference.e_step import first_sites
 from streamgp.inference.large_batch import LargeBatch, is_exact_in_parts
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.past import Said
@@ -31,6 +32,7 @@ from streamgp.model.mixing import Mixed, open_covariance
 from streamgp.model.mixing import Projection as MixedProjection
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
+from streamgp.parameters import free_vector
 from streamgp.registry import storable
 
 
@@ -69,6 +71,8 @@ class Learner:
     cost_grows: ClassVar[bool] = False
     parts_follow_time: ClassVar[bool] = False
     least_noise: ClassVar[float] = 0.0
+
+    samples_together: ClassVar[int] = 1024
 
     @property
     def can_filter(self) -> bool:
@@ -291,6 +295,15 @@ class Learner:
     def latent_means(self, state: State, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""
         return latent_means(state.posterior, state.prior.project(x))
+
+    def told(self, state: State, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+        """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
+        nothing = Rows(state.points[0][:0], np.zeros((0, 1)), np.zeros(0, int))
+        episode = Episode(state, state.model.batch(nothing), self._options)
+        trial = episode.trial(model)
+        value, gradient = episode.bound(trial, first_sites(trial.setting))
+        step = free_vector(model) - free_vector(state.model)
+        return value + state.memory.value(step), gradient + state.memory.slope(step)
 
     def log_predictive(self, state: State, rows: Rows) -> Float[np.ndarray, " N"]:
         """log p(y) of each row, nothing learned."""

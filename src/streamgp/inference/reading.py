@@ -11,6 +11,7 @@ each log-density for the others.
 """
 
 import dataclasses
+import functools
 import itertools
 from typing import Any, NamedTuple, Protocol
 
@@ -173,8 +174,13 @@ class Reading:
 
     def open(self, past: Totals) -> Float[np.ndarray, "C Q"]:
         """s ℓ_jq ℓ_kq·slack of each pair, in both orders."""
+        return self.slack_weights * past.slack
+
+    @functools.cached_property
+    def slack_weights(self) -> Float[np.ndarray, "C Q"]:
+        """s ℓ_jq ℓ_kq of each pair, in both orders."""
         products = self.loadings[self.outputs.left] * self.loadings[self.outputs.right]
-        return (self._pair_strength * self.outputs.entries)[:, None] * products * past.slack
+        return (self._pair_strength * self.outputs.entries)[:, None] * products
 
     # -- derivatives -----------------------------------------------------------------------------
 

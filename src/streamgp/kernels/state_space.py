@@ -8,7 +8,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -108,30 +108,32 @@ class MaternState(StateSpace):
 
     def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
         a = self._decay(gaps)
-        noise = np.empty_like(a)
         # Over short gaps what is left of the stationary covariance is a difference of nearly equal
         # numbers, so the noise is integrated instead: Q = ∫ φφᵀ ds with φ(s) = A(s)·(0, …, 1).
         short = gaps * self._rate < 1.0
+        if short.all():
+            return a, self._integrated(gaps)
+        noise = np.empty_like(a)
         if short.any():
             noise[short] = self._integrated(gaps[short])
-        if not short.all():
-            stationary, long = self.covariance(0.0), a[~short]
-            noise[~short] = stationary - long @ stationary @ np.swapaxes(long, 1, 2)
+        stationary, long = self.covariance(0.0), a[~short]
+        noise[~short] = stationary - long @ stationary @ np.swapaxes(long, 1, 2)
         return a, noise
 
     def _integrated(self, gaps: Gaps) -> Matrices:
         half = 0.5 * gaps[:, None]
         times = half * (1 + _NODES)
-        phi = self._decay(times.ravel())[:, :, -1].reshape(*times.shape, self.order + 1)
+        phi = self._decay(times)[..., -1]
         drive = self._DRIVE[self.order] * self.variance * self._rate ** (2 * self.order + 1)
-        return np.einsum("ng,ngi,ngj->nij", drive * half * _WEIGHTS, phi, phi)
+        return phi.swapaxes(1, 2) @ ((drive * half * _WEIGHTS)[:, :, None] * phi)
 
-    def _decay(self, t: Gaps) -> Matrices:
+    def _decay(self, t: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n d d"]:
         """A over each gap."""
         g = self._rate
         fade, gt = np.exp(-g * t), g * t
+        rows: list[list[Any]]
         if self.order == 0:
-            rows = [[np.ones_like(t)]]
+            rows = [[1.0]]
         elif self.order == 1:
             rows = [[1 + gt, t], [-g * gt, 1 - gt]]
         else:
@@ -140,7 +142,11 @@ class MaternState(StateSpace):
                 [-g * gt**2 / 2, 1 + gt - gt**2, t * (1 - gt / 2)],
                 [g**2 * gt * (gt / 2 - 1), g * gt * (gt - 3), 1 - 2 * gt + gt**2 / 2],
             ]
-        return np.moveaxis(fade * np.array(rows), 2, 0)
+        found = np.empty((*t.shape, self.order + 1, self.order + 1))
+        for i, row in enumerate(rows):
+            for j, entry in enumerate(row):
+                np.multiply(fade, entry, out=found[..., i, j])
+        return found
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -74,11 +74,12 @@ class Mixed:
             for d in np.unique(channels) if len(channels) > 1 else channels:
                 table[d] = model.channels[d].loadings
             weights.append(table[channels])
-        offsets = [np.zeros(0)]
+        offset = np.empty(batch.flat_size)
         for group in batch.groups:
-            offsets.append(np.tile(model.channels[group.channel].offset, len(group.y)))
+            own = offset[group.flat].reshape(-1, group.latents)
+            own[:] = model.channels[group.channel].offset
         basis = basis_design(model, batch) if basis is None else basis
-        return cls(batch, tuple(weights), np.concatenate(offsets), basis, factorised)
+        return cls(batch, tuple(weights), offset, basis, factorised)
 
     def features(self, projection: Projection) -> Features:
         """The rows' latent parameters as linear maps of v."""
@@ -142,14 +143,23 @@ class Mixed:
         return tuple(by_rows[group.run][group.within].sum(axis=0) for group in self.batch.groups)
 
 
-def basis_design(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "R K"]:
+def basis_design(
+    model: MultiTaskGP,
+    batch: Batch,
+    values: Float[np.ndarray, "N B"] | None = None,
+    spreads: Float[np.ndarray, "O B"] | None = None,
+) -> Float[np.ndarray, "R K"]:
     """The mean functions as columns of the design, scaled by the prior spreads of their weights.
 
     There are K = O·B columns: every latent parameter of every channel has weights of its own.
+    `values` (`model.basis(batch)`) and `spreads` (`model.basis_spreads()`) may be known already.
     """
-    values, spreads, outputs = model.basis(batch), model.basis_spreads(), model.outputs
-    count = spreads.shape[1]
+    values = model.basis(batch) if values is None else values
+    spreads = model.basis_spreads() if spreads is None else spreads
+    outputs, count = model.outputs, spreads.shape[1]
     found = np.zeros((batch.flat_size, spreads.size))
+    if not count:
+        return found
     for group in batch.groups:
         first, j = outputs.first[group.channel], np.arange(group.latents)
         begin = group.flat.start + j

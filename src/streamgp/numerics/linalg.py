@@ -26,7 +26,7 @@ def with_nugget(k: Float[np.ndarray, "M M"]) -> Float[np.ndarray, "M M"]:
 
 
 def symmetric(a: Float[np.ndarray, "*b S S"]) -> Float[np.ndarray, "*b S S"]:
-    return 0.5 * (a + np.swapaxes(a, -1, -2))
+    return 0.5 * (a + a.swapaxes(-1, -2))
 
 
 def cholesky(a: Float[np.ndarray, "S S"]) -> Float[np.ndarray, "S S"]:
@@ -46,6 +46,16 @@ def solve_lower(
     if rhs.ndim == 1:
         return blas.dtrsv(chol, rhs, lower=1, trans=int(transpose))
     return blas.dtrsm(1.0, chol, rhs, lower=1, trans_a=int(transpose))
+
+
+def solve_with_log_det(
+    matrix: Float[np.ndarray, "S S"], sides: Float[np.ndarray, "S k"]
+) -> tuple[Float[np.ndarray, "S k"], float]:
+    """A⁻¹·sides and log |det A|; NaN where there is no inverse, which callers refuse."""
+    factors, _, found, info = lapack.dgesv(matrix, sides)
+    if info:
+        return np.full(sides.shape, np.nan), np.nan
+    return found, float(np.log(np.abs(factors.diagonal())).sum())
 
 
 def inverse_of(chol: Float[np.ndarray, "S S"]) -> Float[np.ndarray, "S S"]:

@@ -54,6 +54,8 @@ class QuantileTracker(NamedTuple):
         Numbers of one batch were predicted together and are likely to err together. They count for
         less than as many that came one by one: in proportion to the root of their number.
         """
+        if all(len(numbers) == 1 for numbers in batches):
+            return self._seen_singly([number for (number,) in batches])
         low, high, places = self.low, self.high, list(self.places)
         for numbers in batches:
             size = len(numbers)
@@ -61,16 +63,6 @@ class QuantileTracker(NamedTuple):
             centre, spread = 0.5 * (low + high), (high - low) / (2 * _END)
             spread = min(max(spread, _NARROWEST), _WIDEST)
             step = rate * spread
-            if size == 1:  # without loops: a stream may bring a million of them
-                number = numbers[0]
-                at = (number - centre) / spread
-                low += 0.1 * step if number > low else -0.9 * step
-                high += 0.9 * step if number > high else -0.1 * step
-                places = [
-                    place + (up if at > place else down)
-                    for place, (up, down) in zip(places, _SINGLE)  # noqa: B905 (for speed)
-                ]
-                continue
             standard = [(number - centre) / spread for number in numbers]
             low += step * (0.1 * size - _up_to(numbers, low))
             high += step * (0.9 * size - _up_to(numbers, high))
@@ -78,6 +70,28 @@ class QuantileTracker(NamedTuple):
                 place + rate * (level * size - _up_to(standard, place))
                 for place, level in zip(places, LEVELS, strict=True)
             ]
+        return QuantileTracker(low, max(low, high), tuple(places))
+
+    def _seen_singly(self, numbers: Sequence[float]) -> "QuantileTracker":
+        """After numbers that came one by one. A stream may bring a million of them.
+
+        The two ends need no other level, so they go first. Then each level has a loop of its own.
+        """
+        low, high = self.low, self.high
+        standard: list[float] = []
+        for number in numbers:
+            spread = (high - low) / (2 * _END)
+            if not _NARROWEST < spread < _WIDEST:
+                spread = min(max(spread, _NARROWEST), _WIDEST)
+            standard.append((number - 0.5 * (low + high)) / spread)
+            step = _RATE * spread
+            low += 0.1 * step if number > low else -0.9 * step
+            high += 0.9 * step if number > high else -0.1 * step
+        places: list[float] = []
+        for place, (up, down) in zip(self.places, _SINGLE, strict=True):
+            for at in standard:
+                place += up if at > place else down
+            places.append(place)
         return QuantileTracker(low, max(low, high), tuple(places))
 
     def quantile(self, level: float) -> float:

@@ -5,6 +5,7 @@ the quantiles of its normal scores, which are standard normal if predictions are
 intervals are read off those quantiles.
 """
 
+import functools
 import itertools
 from typing import NamedTuple
 
@@ -35,12 +36,18 @@ class Average(NamedTuple):
     def seen(self, numbers: Float[np.ndarray, " n"]) -> "Average":
         """With more numbers, in their order. Those that are not finite do not count."""
         numbers = numbers[np.isfinite(numbers)]
-        weights = _KEPT ** np.arange(len(numbers))[::-1]
+        weights = _fading(len(numbers))
         old = self.weight * _KEPT ** len(numbers)
-        total = old + float(np.sum(weights))
+        total = old + float(weights.sum())
         if not total:
             return self
-        return Average(total, (old * self.value + float(np.sum(weights * numbers))) / total)
+        return Average(total, (old * self.value + float((weights * numbers).sum())) / total)
+
+
+@functools.lru_cache(maxsize=256)
+def _fading(count: int) -> Float[np.ndarray, " n"]:
+    """The weights of so many numbers in a row."""
+    return _KEPT ** np.arange(count)[::-1]
 
 
 _NONE = Average()

@@ -32,19 +32,25 @@ class Watch(NamedTuple):
         """The record with more scores, the largest surprise, and whether the stream has changed."""
         count, mean, variance, excess = self
         largest, is_change = -math.inf, False
-        for score in scores:  # plain numbers: a stream may bring a million of them
+        for score in scores:  # plain numbers and few calls: a stream may bring a million of them
+            root = math.sqrt(variance)
             surprise = 0.0
             if count >= _WARM_UP:
-                spread = math.sqrt(variance) + 1e-3 * abs(mean) + 1e-12
-                surprise = (mean - max(score, -1e300)) / spread
-            largest = max(largest, surprise)
-            excess = max(0.0, excess + min(surprise, _LARGEST) - _USUAL)
-            if excess > _ALARM:
+                spread = root + 1e-3 * abs(mean) + 1e-12
+                surprise = (mean - (score if score > -1e300 else -1e300)) / spread
+            if surprise > largest:
+                largest = surprise
+            excess += (surprise if surprise < _LARGEST else _LARGEST) - _USUAL
+            if excess < 0.0:
+                excess = 0.0
+            elif excess > _ALARM:
                 is_change, excess = True, 0.0
-            floor = mean - _LARGEST * math.sqrt(variance) if count else -1e150
-            score = max(score, floor)
-            rate = 1.0 / min(count + 1, _MEMORY)
-            variance = (1 - rate) * (variance + rate * (score - mean) ** 2)
-            mean += rate * (score - mean)
+            floor = mean - _LARGEST * root if count else -1e150
+            if score < floor:
+                score = floor
             count += 1
+            rate = 1.0 / (count if count < _MEMORY else _MEMORY)
+            away = score - mean
+            variance = (1 - rate) * (variance + rate * away * away)
+            mean += rate * away
         return Watch(count, mean, variance, excess), largest, is_change

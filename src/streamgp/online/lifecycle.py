@@ -110,6 +110,11 @@ def _with_fitting_weights(
     return replaced(channel, weights=with_free(channel.weights, np.ravel(weights)))
 
 
+def may_restart(state: AnyState) -> bool:
+    """Whether inputs so far may all have been at one place."""
+    return max(state.sizes) <= _MANY
+
+
 def restarted(
     specification: Specification, state: AnyState, rows: Rows, axes: Sequence[Axis] = ()
 ) -> MultiTaskGP | None:
@@ -117,7 +122,7 @@ def restarted(
 
     Once inputs have a spread there is nothing to start anew, and the answer is None.
     """
-    if max(state.sizes) > _MANY:
+    if not may_restart(state):
         return None
     known = np.concatenate([rows.x[:0], state.explored])
     if not len(known) or spread_of(known).any():

@@ -14,6 +14,7 @@ from streamgp.inference.scoring import Scored
 from streamgp.inference.state import State
 from streamgp.online.calibration import Calibration
 from streamgp.online.drift import Watch
+from streamgp.parameters import replaced
 from streamgp.registry import storable
 
 _SAME = 1e-12  # relative: values that differ by no more are one value
@@ -47,7 +48,7 @@ class Progress:
         seen = dict(self.seen)
         for name, own in rows.by_channel():
             seen[name] += int(np.sum(own))
-        return dataclasses.replace(
+        return replaced(
             self,
             state=state,
             seen=seen,
@@ -63,7 +64,7 @@ class Progress:
         for name, own in rows.by_channel():
             y = rows.y[own, 0]
             level = levels.get(name, float(y[0]))
-            same = level is not None and bool(np.all(np.abs(y - level) <= _SAME * abs(level)))
+            same = level is not None and is_level(level, float(np.min(y)), float(np.max(y)))
             levels[name] = level if same else None
         return levels
 
@@ -81,6 +82,11 @@ class Progress:
                 last = far.get(name, 0)
                 records[name] = record.seen(scored.table[own], last, one_by_one=one_by_one)
         return records
+
+
+def is_level(level: float, low: float, high: float) -> bool:
+    """Whether values between two others are all one value, up to rounding."""
+    return max(abs(low - level), abs(high - level)) <= _SAME * abs(level)
 
 
 class Scores(NamedTuple):
@@ -112,5 +118,5 @@ def watched(
         by_channel[name] = own
         if is_change:
             changed.append(name)
-    seen = dataclasses.replace(progress, watches=watches, **changes)
+    seen = replaced(progress, watches=watches, **changes)
     return seen, Scores(by_channel, surprise, tuple(changed))

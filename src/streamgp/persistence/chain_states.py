@@ -1,7 +1,7 @@
 """Does a state that is kept as a chain fit its own model?"""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from streamgp.inference.chain.segments import Segment
 from streamgp.inference.chain.state import ChainState, Totals
 from streamgp.persistence.requirements import require
 
+Trusted = Container[Segment]  # segments whose numbers were checked before; none ever changes
 
-def check_chain(state: ChainState, axes: Sequence[Axis]) -> None:
+
+def check_chain(state: ChainState, axes: Sequence[Axis], trusted: Trusted = frozenset()) -> None:
     """Refuse a chain whose parts do not fit."""
     model = state.model
     require(len(axes) == 1, "one input column")
@@ -20,17 +22,22 @@ def check_chain(state: ChainState, axes: Sequence[Axis]) -> None:
     require(isinstance(state.segments, tuple) and len(state.segments) > 0, "segments of a chain")
     require(all(isinstance(s, Segment) for s in state.segments), "segments of a chain")
     features = 2 * state.mixing.law.size + model.basis_size
+    blank = Segment.blank(
+        np.arange(2.0), len(model.outputs.channel), len(model.outputs.left), features
+    )
+    shape = blank.linear.shape[1:], blank.precision.shape[1:]
     for segment in state.segments:
+        found = segment.linear.shape[1:], segment.precision.shape[1:]
+        require(found == shape, "sums of that size")
+    new = [segment for segment in state.segments if segment not in trusted]
+    for segment in new:
         require(segment.times.ndim == 1 and len(segment.times) > 1, "times of a chain")
-        blank = Segment.blank(
-            segment.times, len(model.outputs.channel), len(model.outputs.left), features
-        )
-        require(segment.linear.shape == blank.linear.shape, "sums of that size")
-        require(segment.precision.shape == blank.precision.shape, "sums of that size")
+        counts = {len(segment.times) - 1, len(segment.linear), len(segment.precision)}
+        require(len(counts) == 1, "sums of every interval")
         require(bool(np.all(np.diff(segment.times) > 0)), "times in order")
     for one, other in itertools.pairwise(state.segments):
         require(one.times[-1] == other.times[0], "segments that follow one another")
     require(isinstance(state.totals, Totals), "totals of a chain")
     shapes = [array.shape for array in Totals.blank(model).arrays()]
     require([array.shape for array in state.totals.arrays()] == shapes, "totals of that size")
-    require(state.is_finite(), "finite numbers in the state")
+    require(state.replace(segments=tuple(new)).is_finite(), "finite numbers in the state")

@@ -37,6 +37,11 @@ def seal(contents: Document, tensors: Tensors) -> bytes:
 
 def unseal(data: bytes) -> tuple[Document, Tensors]:
     """Contents and tensors, brought to the present format."""
+    return brought_up(*opened(data))
+
+
+def opened(data: bytes) -> tuple[Document, Tensors]:
+    """The document and the tensors as they were written, in a format that is known."""
     document, tensors = _parts(data)
     version = document["version"]
     if version > FORMAT:
@@ -50,6 +55,12 @@ def unseal(data: bytes) -> tuple[Document, Tensors]:
     digest = str(document.get("digest")).encode()
     if _digest(data.replace(digest, _BLANK.encode(), 1)) != digest:
         raise _damaged("bytes that have changed since they were written")
+    return document, tensors
+
+
+def brought_up(document: Document, tensors: Tensors) -> tuple[Document, Tensors]:
+    """Contents and tensors in the present format."""
+    version = document["version"]
     for old in range(version, FORMAT):
         if old not in MIGRATIONS:
             raise FileError(

@@ -25,7 +25,7 @@ from streamgp.online.calibration import COVERED, Calibration
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 from streamgp.parameters import Frozen, Module, Node, fixed, free_size, replaced
-from streamgp.persistence.chain_states import check_chain
+from streamgp.persistence.chain_states import Trusted, check_chain
 from streamgp.persistence.container import seal, unseal
 from streamgp.persistence.documents import Document, Tensors
 from streamgp.persistence.requirements import require
@@ -52,10 +52,27 @@ def pack(
     updater: Updater, progress: Progress, notes: dict[str, Any], bookkeeping: dict[str, Any]
 ) -> bytes:
     """A model as bytes. What could not be read again is not written."""
-    with _fitting("a model", "Compare its settings with what their documentation asks for."):
-        _check(updater, progress)
+    parts = Contents(updater, progress, notes, bookkeeping)
+    check_writable(parts)
+    return seal(*encoded(parts))
+
+
+def unpack(data: bytes) -> Contents:
+    """A model's parts from its bytes. No code is taken from them."""
+    with fitting("a file", "Take another copy of the file."):
+        return decoded(*unseal(data))
+
+
+def check_writable(parts: Contents, trusted: Trusted = frozenset()) -> None:
+    """Refuse parts that could not be read again."""
+    with fitting("a model", "Compare its settings with what their documentation asks for."):
+        _check(parts.updater, parts.progress, trusted)
+
+
+def encoded(whole: Contents) -> tuple[Document, Tensors]:
+    """A model's parts as JSON and arrays."""
     tensors: Tensors = {}
-    setup = updater.specification
+    updater, setup = whole.updater, whole.updater.specification
     parts = {
         "channels": dict(setup.channels),
         "latents": setup.latents,
@@ -72,28 +89,26 @@ def pack(
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
         "outliers": updater.outliers,
-        "progress": progress,
-        "notes": notes,
+        "progress": whole.progress,
+        "notes": whole.notes,
     }
-    if bookkeeping:
-        parts["bookkeeping"] = bookkeeping
-    contents = {name: encode(part, name, tensors) for name, part in parts.items()}
-    return seal(contents, tensors)
+    if whole.bookkeeping:
+        parts["bookkeeping"] = whole.bookkeeping
+    return {name: encode(part, name, tensors) for name, part in parts.items()}, tensors
 
 
-def unpack(data: bytes) -> Contents:
-    """A model's parts from its bytes. No code is taken from them."""
-    with _fitting("a file", "Take another copy of the file."):
-        contents, tensors = unseal(data)
-        built = _build(contents, tensors)
-        _check(built.updater, built.progress)
-        require(isinstance(built.notes, dict), "notes by name")
-        require(isinstance(built.bookkeeping, dict), "bookkeeping by name")
+def decoded(contents: Document, tensors: Tensors) -> Contents:
+    """A model's parts, which fit together, from JSON and arrays."""
+    built = _build(contents, tensors)
+    _check(built.updater, built.progress)
+    require(isinstance(built.notes, dict), "notes by name")
+    require(isinstance(built.bookkeeping, dict), "bookkeeping by name")
     return built
 
 
 @contextlib.contextmanager
-def _fitting(what: str, remedy: str) -> Iterator[None]:
+def fitting(what: str, remedy: str) -> Iterator[None]:
+    """Whatever goes wrong inside means that parts do not fit together."""
     try:
         yield
     except FileError:
@@ -139,7 +154,7 @@ def _with_axes(progress: Progress) -> Progress:
 # -- do the parts fit each other? --------------------------------------------------------------
 
 
-def _check(updater: Updater, progress: Progress) -> None:
+def _check(updater: Updater, progress: Progress, trusted: Trusted = frozenset()) -> None:
     setup, strategy = updater.specification, updater.engines.strategy
     require(isinstance(updater.engines.settings, Learner), "a learner")
     require(isinstance(updater.forgetting, Forgetting), "a rule of forgetting")
@@ -153,7 +168,7 @@ def _check(updater: Updater, progress: Progress) -> None:
     require(set(setup.channels) == set(progress.seen), "counts of every channel")
     _check_progress(progress)
     if progress.state is not None:
-        _check_state(progress.state, updater, progress.schema.axes)
+        _check_state(progress.state, updater, progress.schema.axes, trusted)
 
 
 def _check_progress(progress: Progress) -> None:
@@ -180,7 +195,9 @@ def _is_record(record: Calibration) -> bool:
     return sound and whole and waits and record.tracker.is_finite()
 
 
-def _check_state(state: State | ChainState, updater: Updater, axes: Sequence[Axis]) -> None:
+def _check_state(
+    state: State | ChainState, updater: Updater, axes: Sequence[Axis], trusted: Trusted
+) -> None:
     """The state has the structure and the shapes of one that the specification makes."""
     _check_model(state.model, updater.specification, axes)
     theta, remembered = free_size(state.model), [state.memory.gradient, state.memory.precision]
@@ -188,7 +205,7 @@ def _check_state(state: State | ChainState, updater: Updater, axes: Sequence[Axi
     require(state.heard.shape == (len(state.model.channels),), "counts of every channel")
     require(bool(np.all(state.heard >= 0)), "counts that are not negative")
     if isinstance(state, ChainState):
-        check_chain(state, axes)
+        check_chain(state, axes, trusted)
     else:
         _check_dense(state, updater, axes)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.numerics.batched import identity_plus, solve, turned
+from streamgp.numerics.batched import identity_plus, inverse, turned
 from streamgp.numerics.linalg import symmetric
 
 Matrices = Float[np.ndarray, "n d d"]
@@ -85,7 +85,7 @@ class Gains(NamedTuple):
 
 def taken(parts: T, which: Which) -> T:
     """Some of the elements, messages, moves or sites."""
-    return type(parts)(*(part[which] for part in parts))
+    return parts._make([part[which] for part in parts])
 
 
 def joined(*pieces: T) -> T:
@@ -100,6 +100,11 @@ def silent(size: int, columns: int) -> Backward:
     return Backward(np.zeros((1, size, columns)), np.zeros((1, size, size)))
 
 
+def is_silent(message: Backward) -> bool:
+    """Whether there were no data."""
+    return not (message.precision.any() or message.pull.any())
+
+
 # -- two become one --------------------------------------------------------------------------------
 
 
@@ -111,6 +116,7 @@ def of_intervals(moves: Moves, sites: PairSites) -> Elements:
     aa, ac = sites.precision[:, :size, :size], sites.precision[:, :size, size:]
     ca, cc = sites.precision[:, size:, :size], sites.precision[:, size:, size:]
     after, shift, spread = _solved(noise, cc, transition - noise @ ca, noise @ r_c)
+    spread = symmetric(spread)
     moved = ca + cc @ transition  # what data at c ask of a, before noise is allowed for
     bent, back = turned(moved) @ spread, turned(transition)
     precision = aa + ac @ transition + back @ moved - bent @ moved
@@ -153,6 +159,23 @@ def returned(elements: Elements, message: Backward) -> Backward:
     return Backward(turned(through) @ rest + elements.pull, said + elements.precision)
 
 
+def known_of(before: Forward, after: Backward) -> Forward:
+    """States from what all data say of them, earlier and later ones."""
+    mean, spread = _solved(before.spread, after.precision, before.mean + before.spread @ after.pull)
+    return Forward(mean, symmetric(spread))
+
+
+def conditioned(elements: Elements, message: Backward) -> tuple[Matrices, Columns, Matrices]:
+    """T, b and C of each element given all data: its far state is N(T·(near state) + b·g, C)."""
+    through, shift, spread = _solved(
+        elements.spread,
+        message.precision,
+        elements.transition,
+        elements.shift + elements.spread @ message.pull,
+    )
+    return through, shift, symmetric(spread)
+
+
 def onward(elements: Elements, message: Backward) -> Matrices:
     """T of each element: given all data, its far state is T·(near state) + what is independent."""
     through, _ = _solved(elements.spread, message.precision, elements.transition)
@@ -163,7 +186,7 @@ def onward(elements: Elements, message: Backward) -> Matrices:
 
 
 class Tree(NamedTuple):
-    """Elements in a row, pairs of them, pairs of pairs, … up to one for all."""
+    """Elements in a row, pairs of them, pairs of pairs, … as long as there are more than two."""
 
     levels: list[Elements]
 
@@ -171,23 +194,20 @@ class Tree(NamedTuple):
     def of(cls, elements: Elements) -> "Tree":
         """Where a level has an odd number of elements, the last goes up by itself."""
         levels = [elements]
-        while (count := len(levels[-1].shift)) > 1:
-            below, even = levels[-1], count - count % 2
-            pairs = combined(taken(below, slice(0, even, 2)), taken(below, slice(1, even, 2)))
-            if count % 2:
-                pairs = joined(pairs, taken(below, slice(even, None)))
-            levels.append(pairs)
+        while len(levels[-1].shift) > 2:
+            levels.append(_in_pairs(levels[-1]))
         return cls(levels)
 
     @property
     def whole(self) -> Elements:
         """All elements as one."""
-        return self.levels[-1]
+        last = self.levels[-1]
+        return _in_pairs(last) if len(last.shift) > 1 else last
 
     def forward(self, first: Forward) -> Forward:
         """What is known before each element, and last after all of them."""
         messages = first
-        for below in self.levels[-2::-1]:
+        for below in self.levels[::-1]:
             pairs = len(below.shift) // 2
             # The message before a pair is that before its first; carry it on to its second.
             near = taken(messages, slice(pairs))
@@ -199,7 +219,7 @@ class Tree(NamedTuple):
     def backward(self, last: Backward) -> Backward:
         """What is said after each element by all that follows, and first of all before them."""
         messages = last
-        for below in self.levels[-2::-1]:
+        for below in self.levels[::-1]:
             # The message after a pair is that after its second; bring it back to its first.
             pairs = len(below.shift) // 2
             far = taken(messages, slice(pairs))
@@ -207,6 +227,13 @@ class Tree(NamedTuple):
             messages = _interleaved(inner, messages)
         first = returned(taken(self.levels[0], slice(1)), taken(messages, slice(1)))
         return joined(first, messages)
+
+
+def _in_pairs(below: Elements) -> Elements:
+    """Each two neighbours as one element."""
+    even = len(below.shift) // 2 * 2
+    pairs = combined(taken(below, slice(0, even, 2)), taken(below, slice(1, even, 2)))
+    return joined(pairs, taken(below, slice(even, None))) if even < len(below.shift) else pairs
 
 
 def _interleaved(evens: T, odds: T) -> T:
@@ -224,10 +251,6 @@ def _interleaved(evens: T, odds: T) -> T:
 
 
 def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.ndarray]:
-    """(I + CJ)⁻¹ times each side and, last, times C."""
-    every = (*sides, spread)
-    widths = np.cumsum([side.shape[-1] for side in every])[:-1]
-    found = solve(identity_plus(spread @ precision), np.concatenate(every, axis=-1))
-    parts = np.split(found, widths, axis=-1)
-    parts[-1] = symmetric(parts[-1])
-    return parts
+    """(I + CJ)⁻¹ times each side and, last, times C. That is symmetric up to rounding."""
+    inner = inverse(identity_plus(spread @ precision))
+    return [*(inner @ side for side in sides), inner @ spread]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.sparse import csr_array
 
 from streamgp.inference.chain.elements import Backward, silent, taken
 from streamgp.inference.chain.law import Law, distinct_gaps
@@ -97,7 +98,7 @@ class _Pass:
     def derivatives(self) -> tuple[ByMoves, Inner]:
         """By the moves, and inner products with the sums for those by weights and noises."""
         size, (gaps, which) = self.mixing.law.size, self.past.gaps
-        by_a, by_q = np.zeros((2, len(gaps), size, size))
+        by_a, by_q = np.zeros((2, len(gaps), size * size))
         inners = []
         for part in self._parts():
             pairs = self.stretch.pairs(part)
@@ -105,9 +106,12 @@ class _Pass:
                 self.mixing.inner(self.past.segment[part].sums, Moments.of(pairs, self.weights))
             )
             transition, noise = self._by_moves(pairs, part)
-            np.add.at(by_a, which[part], transition)
-            np.add.at(by_q, which[part], noise)
-        return ByMoves(by_a, by_q, self._by_start()), _total(inners)
+            by_gap = _by_gap(which[part], len(gaps))
+            by_a += by_gap @ transition.reshape(-1, size * size)
+            by_q += by_gap @ noise.reshape(-1, size * size)
+        shape = (len(gaps), size, size)
+        by_moves = ByMoves(by_a.reshape(shape), by_q.reshape(shape), self._by_start())
+        return by_moves, _total(inners)
 
     def _parts(self) -> Iterator[slice]:
         count = self.past.segment.count
@@ -138,6 +142,12 @@ class _Pass:
         rest = first.pull[0] - bend @ mean
         second = rest @ self.weights.second @ rest.T + bend @ spread @ bend.T
         return 0.5 * (second - bend)
+
+
+def _by_gap(which: np.ndarray, count: int) -> csr_array:
+    """The matrix that adds up what belongs to intervals of the same gap."""
+    numbers = np.arange(len(which))
+    return csr_array((np.ones(len(which)), (which, numbers)), shape=(count, len(which)))
 
 
 def _total(inners: list[Inner]) -> Inner:

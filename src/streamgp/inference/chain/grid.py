@@ -5,6 +5,7 @@ that lets the states at both ends of an interval tell what lies between. A stret
 one interval, however long. Only intervals without data inside are split; that loses nothing.
 """
 
+import math
 from bisect import bisect_right
 
 import numpy as np
@@ -13,6 +14,7 @@ from jaxtyping import Bool, Float
 from streamgp.inference.chain.elements import Forward, joined, taken
 from streamgp.inference.chain.known import Known, Window
 from streamgp.inference.chain.law import Law
+from streamgp.inference.chain.mixing import Mixing
 from streamgp.inference.chain.segments import SIZE, Segment, cut, thinned
 from streamgp.inference.chain.segments import joined as joined_segments
 from streamgp.inference.chain.state import ChainState, Totals
@@ -23,35 +25,56 @@ Times = Float[np.ndarray, " n"]
 _FINER = 0.5  # than the resolution of the kernels: new times, so that lengthscales may yet shrink
 _SPARE = 0.75  # of the resolution: two intervals that together are shorter become one
 _LEAST = 64 * float(np.finfo(float).eps)
-_AT_LEAST = 64  # intervals, if there are rows for as many
+_ROUNDING = 1e-9  # of a spacing: rows that come that much too early are at times, too
+# Intervals, if there are rows for as many: `_AT_BEST`, but fewer of large states, whose passes take
+# time. `_PLENTY` is their number times the square of a state's size.
+_AT_LEAST, _AT_BEST, _PLENTY = 64, 1024, 25_600
 _ALONE = 1.0  # the length of a first interval, where no kernel tells
 
 
-def wanted(state: ChainState, law: Law, x: Times) -> Times:
+def wanted(state: ChainState, mixing: Mixing, x: Times) -> Times:
     """The times that a chain lacks for rows at these inputs, in order."""
-    rows = np.unique(x)
-    spacing = _spacing(state, law, rows)
+    rows = _distinct(x)
+    spacing = _spacing(state, mixing, rows)
     if not state.segments:
         found = _onward(float(rows[0]), rows.tolist(), spacing)
         first = float(rows[0])
         return np.array([first, *(found or [first + spacing])])
-    first, last = state.segments[0].times[0], state.segments[-1].times[-1]
-    early = [-t for t in _onward(-first, (-rows[::-1]).tolist(), spacing)]
-    late = _onward(last, rows.tolist(), spacing)
-    inside = _inside(state, rows[(rows > first) & (rows < last)], spacing)
-    return np.array([*early[::-1], *inside, *late])
+    first, last = _ends(state)
+    early, late, inside = [], [], rows[(rows > first) & (rows < last)]
+    if rows[0] < first:
+        early = [-t for t in _onward(-first, (-rows[::-1]).tolist(), spacing)]
+    if rows[-1] > last:
+        late = _onward(last, rows.tolist(), spacing)
+    return np.array([*early[::-1], *_inside(state, inside, spacing), *late])
+
+
+def times_after(state: ChainState, x: list[float]) -> list[float] | None:
+    """The times that a chain lacks for rows in its last interval and beyond.
+
+    They are all beyond its end; None if the last interval should be split.
+    """
+    rows = sorted(set(x))
+    spacing = _spacing(state, state.mixing, np.array(rows))
+    last = state.segments[-1]
+    begin, end = last.times[-2:].tolist()
+    inside = any(begin < row < end for row in rows)
+    if inside and end - begin > 1.5 * spacing and last[-1:].can_split(state.mixing.law.size)[0]:
+        return None
+    return _onward(end, rows, spacing)
 
 
 def settled(state: ChainState, x: Times) -> Bool[np.ndarray, " n"]:
     """Which inputs ask for no further time."""
-    lacking = wanted(state, state.mixing.law, x)
-    if not len(lacking):
-        return np.ones(len(x), bool)
     if not state.segments:
         return np.zeros(len(x), bool)
-    first, last = state.segments[0].times[0], state.segments[-1].times[-1]
+    first, last = _ends(state)
     found = (x >= first) & (x <= last)
-    inside = lacking[(lacking > first) & (lacking < last)]
+    if not found.any():
+        return found
+    rows = _distinct(x)
+    spacing = _spacing(state, state.mixing, rows)
+    inside = np.array(_inside(state, rows[(rows > first) & (rows < last)], spacing))
     if len(inside):
         segment = state.known.window(float(inside[0]), float(inside[-1])).segment
         within = (x > segment.times[0]) & (x < segment.times[-1])
@@ -59,31 +82,49 @@ def settled(state: ChainState, x: Times) -> Bool[np.ndarray, " n"]:
     return found
 
 
-def _spacing(state: ChainState, law: Law, rows: Times) -> float:
+def _distinct(x: Times) -> Times:
+    """Each input once, in order."""
+    return x if len(x) == 1 else np.unique(x)
+
+
+def _ends(state: ChainState) -> tuple[float, float]:
+    """Where the chain begins and where it ends."""
+    return float(state.segments[0].times[0]), float(state.segments[-1].times[-1])
+
+
+def _spacing(state: ChainState, mixing: Mixing, rows: Times) -> float:
     """How far apart new times are at least.
 
-    A chain that covers a few lengthscales only has more times than it needs, because that costs
-    little, and lengthscales may yet shrink.
+    A chain of few times has more than it needs, because that costs little, and lengthscales may
+    yet shrink.
     """
-    spacing = _FINER * law.resolution
-    ends = [rows[0], rows[-1]]
+    spacing = _FINER * mixing.resolution
+    ends = [float(rows[0]), float(rows[-1])]
     if state.segments:
-        ends += [state.segments[0].times[0], state.segments[-1].times[0]]
+        ends += [float(state.segments[0].times[0]), float(state.segments[-1].times[0])]
     span = max(ends) - min(ends)
     if span > 0:
-        spacing = min(spacing, span / _AT_LEAST)
+        spacing = min(spacing, span / _affordable(mixing.law))
     least = _LEAST * max(map(abs, ends))  # inputs are not told apart more closely
-    return float(max(spacing, least)) if np.isfinite(spacing) else _ALONE
+    return max(spacing, least) if math.isfinite(spacing) else _ALONE
+
+
+def _affordable(law: Law) -> float:
+    """How many intervals a chain may have without need."""
+    return float(np.clip(_PLENTY / law.size**2, _AT_LEAST, _AT_BEST))
 
 
 def _onward(now: float, rows: list[float], spacing: float, end: float = np.inf) -> list[float]:
     """Times after `now`, and before `end`, so that each row is at a time or between two."""
     found: list[float] = []
+    number, count, least = 0, len(rows), spacing * (1.0 - _ROUNDING)
     while True:
-        number = bisect_right(rows, now)
-        if number == len(rows) or rows[number] >= end:
+        number = bisect_right(rows, now, number)
+        if number == count or rows[number] >= end:
             return found
-        step = max(rows[number], now + spacing)
+        step = rows[number]
+        if step < now + least:
+            step = now + spacing
         if step >= end - 0.5 * spacing:  # a short last interval holds what lies so close to the end
             if now < end - 1.5 * spacing:
                 found.append(end - spacing)
@@ -99,12 +140,14 @@ def _inside(state: ChainState, rows: Times, spacing: float) -> list[float]:
     window = state.known.window(float(rows[0]), float(rows[-1]))
     segment = window.segment
     place = segment.place(rows)
-    gaps, can_split = np.diff(segment.times), segment.can_split(state.mixing.law.size)
+    is_long = np.diff(segment.times) > 1.5 * spacing
     found: list[float] = []
-    for k in np.unique(place):
-        if can_split[k] and gaps[k] > 1.5 * spacing:
-            left, right = float(segment.times[k]), float(segment.times[k + 1])
-            found += _onward(left, rows[place == k].tolist(), spacing, right)
+    if not is_long[place].any():
+        return found
+    is_long &= segment.can_split(state.mixing.law.size)
+    for k in np.unique(place[is_long[place]]):
+        left, right = float(segment.times[k]), float(segment.times[k + 1])
+        found += _onward(left, rows[place == k].tolist(), spacing, right)
     return found
 
 
@@ -124,7 +167,7 @@ def with_times(state: ChainState, times: Times) -> ChainState:
 
 def following(state: ChainState, known: Known, **changes: object) -> ChainState:
     """The state with other segments under the same hyperparameters, whose links are known."""
-    after = state.replace(segments=tuple(link.segment for link in known.links), **changes)
+    after = state.replace(segments=known.segments, **changes)
     vars(after).update(plain=state.plain, mixing=state.mixing, known=known)
     return after
 
@@ -138,6 +181,9 @@ def _blank(state: ChainState, times: Times) -> Segment:
 def _with_times(state: ChainState, segment: Segment, times: Times) -> tuple[Segment, int]:
     """A segment with further times, and the number of the last state that is as before."""
     first, last = segment.times[0], segment.times[-1]
+    if times[0] > last:  # as at the end of a stream
+        more = _blank(state, np.concatenate([segment.times[-1:], times]))
+        return joined_segments([segment, more]), segment.count
     early, late = times[times < first], times[times > last]
     inside = times[(times > first) & (times < last)]
     changed = segment.count if not len(inside) else int(segment.place(inside[:1])[0])
@@ -182,9 +228,10 @@ def thinner(state: ChainState, since: int) -> ChainState:
     kernels. What is then left open joins the slack.
     """
     law, segments, totals = state.mixing.law, list(state.segments), state.totals
-    limit = _SPARE * law.resolution
-    if not np.isfinite(limit):
+    span = segments[-1].times[-1] - segments[0].times[0]
+    if not np.isfinite(state.mixing.resolution):
         return state
+    limit = min(_SPARE * state.mixing.resolution, float(span) / _affordable(law))
     found: list[Segment] = []
     for segment in segments[since:-1]:
         thin, totals = _thinned(segment, law, limit, totals)

@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.data.batch import Rows
-from streamgp.inference.chain.elements import Backward, Forward, Gains, taken
+from streamgp.inference.chain.elements import Forward, Gains, taken
+from streamgp.inference.chain.innovations import before_pairs
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState
-from streamgp.inference.chain.stretch import Pairs, paired
+from streamgp.inference.chain.stretch import Pairs
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
 
@@ -73,9 +74,7 @@ def _before_intervals(setting: ChainSetting, forward: Forward) -> Pairs:
     """The states of each interval with rows, from all rows of earlier intervals."""
     where = setting.where.where
     moves = taken(setting.base.moves, where - setting.first)
-    sites = taken(setting.base.sites, where - setting.first)  # none yet
-    silence = (np.zeros((len(where), *part.shape[1:])) for part in setting.window.after)
-    return paired(taken(forward, where), moves, sites, Backward(*silence))
+    return Pairs(*before_pairs(taken(forward, where), moves))
 
 
 def _within_intervals(
@@ -110,15 +109,15 @@ def _with_weights(
     gains: Gains, samples: _Samples, by_g: Float[np.ndarray, "N k"], spread: Float[np.ndarray, " N"]
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
     """Mean and variance with β integrated out, as it is known before each sample."""
+    of_beta = by_g[:, 1:]
+    if not of_beta.shape[1]:
+        return by_g[:, 0], spread
     gain = 1.0 / (1.0 + samples.precision * spread)
     told = -(samples.precision * gain)[:, None, None] * by_g[:, :, None] * by_g[:, None, :]
     toward = (samples.linear * gain)[:, None] * by_g
     told[:, :, 0] += toward
     told[:, 0] += toward
     gram = gains.gram + np.cumsum(told, axis=0) - told  # before each sample
-    of_beta = by_g[:, 1:]
-    if not of_beta.shape[1]:
-        return by_g[:, 0], spread
     precision = np.eye(of_beta.shape[1]) - gram[:, 1:, 1:]
     sides = np.stack([gram[:, 1:, 0], of_beta], axis=2)
     solved = np.linalg.solve(precision, sides)

@@ -10,14 +10,14 @@ from streamgp.inference.chain.elements import (
     Columns,
     Forward,
     Gains,
-    Matrices,
     Moves,
     PairSites,
 )
-from streamgp.numerics.batched import cholesky, eigen, identity_plus, solve, turned
+from streamgp.numerics.batched import identity_plus, inverse, log_det, rows_of, turned
 from streamgp.numerics.linalg import symmetric
 
-_ROUNDING = 1e-14  # relative: eigenvalues below it are none
+_NOTHING = 1e-10  # relative: what is beside the range of precisions and no more is rounding
+_ROUNDING = 1e-14  # relative: what data say that is less is nothing
 
 
 def before_pairs(before: Forward, moves: Moves) -> Forward:
@@ -33,9 +33,10 @@ def before_pairs(before: Forward, moves: Moves) -> Forward:
 
 def gained(before: Forward, moves: Moves, sites: PairSites) -> Gains:
     """What the data of consecutive intervals say of g, from what is known before each of them."""
-    seen = _Seen.of(Backward(sites.linear, sites.precision))
+    said = Backward(sites.linear, sites.precision)
+    seen = _Seen.of(said)
     own = np.sum(sites.gram, axis=0) + _summed(seen.values, seen.values)
-    return Gains(symmetric(own), 0.0) + _innovations(before_pairs(before, moves), seen)
+    return Gains(symmetric(own), 0.0) + _innovations(before_pairs(before, moves), seen, said)
 
 
 def met(before: Forward, after: Backward) -> Gains:
@@ -43,38 +44,41 @@ def met(before: Forward, after: Backward) -> Gains:
 
     What does not depend on `before` is left out.
     """
-    return _innovations(before, _Seen.of(after))
+    return _innovations(before, _Seen.of(after), after)
 
 
 class _Seen(NamedTuple):
     """Sites exp((η·g)ᵀx − ½xᵀJx) as observations of unit noise: exp(½|v·g|² − ½|w·x − v·g|²).
 
-    They are the eigenvectors of J. Innovations of these are computed without taking differences of
-    large numbers, as there would be in what is left once x is integrated out.
+    Innovations of these are computed without taking differences of large numbers, as there would
+    be in what is left once x is integrated out. There are no more of them than there are rows.
     """
 
     values: Columns  # v
-    design: Matrices  # w
+    design: Float[np.ndarray, "n r d"]  # w
 
     @classmethod
     def of(cls, said: Backward) -> "_Seen":
-        strength, vectors = eigen(said.precision)
-        least = _ROUNDING * strength[:, -1:]
-        root = np.sqrt(np.where(strength > least, strength, np.inf))
-        rows = turned(vectors)
-        values = (rows @ said.pull) / root[:, :, None]
-        root = np.where(np.isfinite(root), root, 0.0)
-        return cls(values, root[:, :, None] * rows)
+        design, values = rows_of(said.precision, said.pull, _ROUNDING)
+        return cls(values, design)
 
 
-def _innovations(before: Forward, seen: _Seen) -> Gains:
-    """−½|c·g|² in the metric of I + wPwᵀ, c = v − w·m, and its normaliser; summed."""
+def _innovations(before: Forward, seen: _Seen, said: Backward) -> Gains:
+    """−½|c·g|² in the metric of S = I + wPwᵀ, c = v − w·m, and its normaliser; summed."""
     rest = seen.values - seen.design @ before.mean
-    total = seen.design @ before.spread @ turned(seen.design)
-    chol = cholesky(identity_plus(symmetric(total)))
-    half = solve(chol, rest)
-    log_det = np.sum(np.log(np.diagonal(chol, axis1=1, axis2=2)))
-    return Gains(symmetric(-_summed(half, half)), -float(log_det))
+    across = before.spread @ turned(seen.design)
+    total = identity_plus(seen.design @ across)
+    inner = inverse(total)
+    bent = inner @ rest
+    gains = Gains(symmetric(-_summed(rest, bent)), -0.5 * float(log_det(total).sum()))
+    beside = said.pull - turned(seen.design) @ seen.values
+    if np.max(np.abs(beside), initial=0.0) <= _NOTHING * np.max(np.abs(said.pull), initial=0.0):
+        return gains
+    # Rows without curvature pull all the same: exp((e·g)ᵀx), e what is beside the range of J.
+    mean = before.mean + across @ bent
+    spread = before.spread - across @ inner @ turned(across)
+    more = turned(beside) @ (2.0 * mean + spread @ beside)
+    return gains + Gains(symmetric(np.sum(more, axis=0)), 0.0)
 
 
 def _summed(left: Columns, right: Columns) -> Float[np.ndarray, "k k"]:

@@ -187,7 +187,7 @@ def _left_open(
     """
     known, model = state.known, state.plain
     law, left = known.law, np.zeros((known.law.latents, len(x), len(x)))
-    owner = np.tile(law.owner, 2)
+    owner = law.owner_of_two
     for k in range(len(found.number)):
         own = np.flatnonzero(found.of_row == k)
         times = known.links[found.number[k]].segment.times[found.which[k] :][:2]

@@ -13,71 +13,23 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from streamgp.inference.chain.afters import Afters, is_same
 from streamgp.inference.chain.elements import (
     Backward,
-    Elements,
     Forward,
     Gains,
-    T,
     joined,
-    returned,
     silent,
     taken,
 )
 from streamgp.inference.chain.law import Law
-from streamgp.inference.chain.mixing import Mixing, Moments
+from streamgp.inference.chain.link import Link
+from streamgp.inference.chain.mixing import Mixing
 from streamgp.inference.chain.segments import SIZE, Segment, cut
 from streamgp.inference.chain.segments import joined as joined_segments
 from streamgp.inference.chain.stretch import Pairs, Stretch, Weights, paired
 
-_SAME = 1e-13  # messages that differ by no more, in units of the prior, are one
 _TOGETHER = 8192  # intervals that a pass over the whole chain takes together
-
-
-class Link:
-    """A segment, and what is known at each of its states from data before them."""
-
-    def __init__(self, segment: Segment, forward: Forward, whole: Elements | None = None):
-        self.segment, self.forward, self._whole = segment, forward, whole
-        self._smoothed: tuple[Backward, Backward] | None = None  # for which end, at all states
-        self._stiffness: tuple[Backward, np.ndarray] | None = None
-
-    def whole(self, mixing: Mixing) -> Elements:
-        """All of it as one element."""
-        if self._whole is None:
-            self._whole = self.stretch(mixing).tree.whole
-        return self._whole
-
-    def smoothed(self, mixing: Mixing, after: Backward) -> Backward:
-        """What later data say at each state, from what they say at the last."""
-        if self._smoothed is None or self._smoothed[0] is not after:
-            stretch = dataclasses.replace(self.stretch(mixing), after=after)
-            self._smoothed = (after, stretch.backward)
-        return self._smoothed[1]
-
-    def stiffness(
-        self, mixing: Mixing, after: Backward, weights: Weights
-    ) -> Float[np.ndarray, "C Q Q"]:
-        """Σ P E[u uᵀ] over its rows, of each pair of latent parameters, open variance apart."""
-        if self._stiffness is None or self._stiffness[0] is not after:
-            pairs = dataclasses.replace(self.stretch(mixing), after=after).pairs()
-            inner = mixing.inner(self.segment.sums, Moments.of(pairs, weights))
-            self._stiffness = (after, -2.0 * inner.states)
-        return self._stiffness[1]
-
-    def stretch(self, mixing: Mixing) -> Stretch:
-        """Its intervals, with nothing after them."""
-        return Stretch(
-            mixing.law.moves(self.segment.times),
-            mixing.sites(self.segment.sums),
-            taken(self.forward, slice(1)),
-            silent(mixing.law.size, mixing.columns),
-        )
-
-    @property
-    def last(self) -> Forward:
-        """What is known at its last state."""
-        return taken(self.forward, slice(-1, None))
 
 
 class Window(NamedTuple):
@@ -90,13 +42,6 @@ class Window(NamedTuple):
     after: Backward
 
 
-class _After(NamedTuple):
-    """What data after a link say of its last state, and the message that this follows from."""
-
-    message: Backward
-    source: Backward | None
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Known:
     """A chain under some hyperparameters.
@@ -105,14 +50,13 @@ class Known:
         mixing: The hyperparameters.
         links: The chain, in the order of time.
         gains: What all data say of g = (1, β).
-        afters: What data after each link say, as far as that was asked for, perhaps before the
-            last data came.
+        afters: What data after each link say, as far as that was asked for.
     """
 
     mixing: Mixing
     links: tuple[Link, ...]
     gains: Gains
-    afters: list[_After | None]
+    afters: Afters
 
     @classmethod
     def of(cls, mixing: Mixing, segments: Sequence[Segment]) -> "Known":
@@ -134,7 +78,17 @@ class Known:
                 links.append(Link(segment, taken(stretch.forward, inside)))
                 begin += segment.count
             gains, before = gains + stretch.gains, links[-1].last
-        return cls(mixing, tuple(links), gains, [None] * len(links))
+        return cls(mixing, tuple(links), gains, Afters.none(len(links)))
+
+    @functools.cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments of its links."""
+        return tuple(link.segment for link in self.links)
+
+    @functools.cached_property
+    def count(self) -> int:
+        """How many intervals there are."""
+        return sum(segment.count for segment in self.segments)
 
     @property
     def law(self) -> Law:
@@ -159,25 +113,7 @@ class Known:
 
     def after(self, number: int) -> Backward:
         """What data after a link say of its last state."""
-        message: Backward | None = None
-        for index in range(len(self.links) - 1, number - 1, -1):
-            message = self._after(index, message)
-        assert message is not None
-        return message
-
-    def _after(self, index: int, source: Backward | None) -> Backward:
-        """The message after a link, from that after the next one."""
-        old = self.afters[index]
-        if old is not None and old.source is source:
-            return old.message
-        if source is None:
-            new = silent(self.law.size, self.mixing.columns)
-        else:
-            new = returned(self.links[index + 1].whole(self.mixing), source)
-        if old is not None and _is_same(old.message, new):
-            new = old.message  # the ones before it need not be computed again
-        self.afters[index] = _After(new, source)
-        return new
+        return self.afters.message(number, self.links, self.mixing)
 
     @functools.cached_property
     def stiffness(self) -> Float[np.ndarray, "C Q Q"]:
@@ -198,7 +134,9 @@ class Known:
 
     def window(self, low: float, high: float) -> Window:
         """The links that hold the stretch of time between two times."""
-        first, last = map(int, self.holding(np.array([low, high])))
+        first = last = len(self.links) - 1
+        if not low > self.links[-1].segment.times[0]:  # else it is the last link
+            first, last = map(int, self.holding(np.array([low, high])))
         links = self.links[first : last + 1]
         forward = joined(
             links[0].forward, *(taken(link.forward, slice(1, None)) for link in links[1:])
@@ -249,24 +187,30 @@ class Known:
             change: How the gains of the window changed; None if its data did not.
         """
         links: list[Link] = []
-        begin = 0
-        for part in cut(segment):
+        begin, parts = 0, cut(segment)
+        for part in parts:
             links.append(Link(part, taken(forward, slice(begin, begin + part.count + 1))))
             begin += part.count
         before, after = self.links[: window.first], self.links[window.stop :]
         after = self._onward(links[-1].last, after)
         every = (*before, *links, *after)
-        stale = self.afters[: window.first]
-        kept = self.afters[window.stop - 1 :]  # the message after the window is as it was
-        afters = [*stale, *[None] * (len(links) - 1), *kept]
+        afters = self.afters.replaced(window.first, window.stop, len(links))
         gains = self.gains if change is None else self.gains + change
-        return Known(self.mixing, every, gains, afters)
+        found = Known(self.mixing, every, gains, afters)
+        segments = (*self.segments[: window.first], *parts, *self.segments[window.stop :])
+        # These are passed on, so that an update takes no longer in a long chain.
+        vars(found).update(
+            segments=segments, count=self.count + segment.count - window.segment.count
+        )
+        if change is None:
+            vars(found).update(weights=self.weights)
+        return found
 
     def _onward(self, message: Forward, links: tuple[Link, ...]) -> tuple[Link, ...]:
         """The links after a change, with what is known before them brought up to date."""
         found: list[Link] = []
         for number, link in enumerate(links):
-            if _is_same(taken(link.forward, slice(1)), message):
+            if is_same(taken(link.forward, slice(1)), message):
                 return (*found, *links[number:])
             stretch = dataclasses.replace(link.stretch(self.mixing), before=message)
             found.append(Link(link.segment, stretch.forward, link.whole(self.mixing)))
@@ -287,11 +231,3 @@ def _runs(
     begin = np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1]]))
     for index, own in zip(number[begin], np.split(which, begin[1:]), strict=True):
         yield int(index), own
-
-
-def _is_same(one: T, other: T) -> bool:
-    """Whether two messages agree, up to rounding."""
-    return all(
-        bool(np.all(np.abs(a - b) <= _SAME * (1.0 + np.abs(a))))
-        for a, b in zip(one, other, strict=True)
-    )

@@ -9,6 +9,7 @@ from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch, Run
 from streamgp.inference.chain.elements import Forward, Gains, joined, taken
+from streamgp.inference.chain.innovations import before_pairs
 from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.seen import Seen
 from streamgp.inference.chain.segments import Segment
@@ -18,7 +19,7 @@ from streamgp.inference.e_step import Fit
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.sites import RowSites
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.numerics.batched import solve
+from streamgp.numerics.linalg import solve_with_log_det, symmetric
 
 
 def meeting(known: Known, model: MultiTaskGP, batch: Batch) -> ChainSetting:
@@ -48,10 +49,14 @@ class LastInterval(ChainSetting):
     @functools.cached_property
     def pair(self) -> Pairs:
         """The states at both ends of the interval before the rows."""
-        window, last = self.window, slice(self.first, self.first + 1)
-        moves = self.known.law.moves(window.segment.times[-2:])
-        sites = self.known.mixing.sites(window.segment[last].sums)
-        pairs = paired(taken(window.forward, last), moves, sites, window.after)
+        window, last = self.window, slice(-1, None)
+        segment = window.segment
+        moves = self.known.law.moves(segment.times[-2:])
+        before, sums = taken(window.forward, slice(-2, -1)), taken(segment.sums, last)
+        if sums.precision.any() or sums.linear.any():
+            pairs = paired(before, moves, self.known.mixing.sites(sums), window.after)
+        else:
+            pairs = Pairs(*before_pairs(before, moves))
         return Pairs(pairs.mean[0], pairs.covariance[0])
 
     @functools.cached_property
@@ -102,19 +107,17 @@ class LastInterval(ChainSetting):
         precision = _on_diagonal(rows)
         matrix = precision @ spread
         matrix.flat[:: len(matrix) + 1] += 1.0
-        solved = solve(matrix, np.concatenate([linear[:, None], precision], axis=1))
-        toward, bent = solved[:, 0], solved[:, 1:]
-        bent = 0.5 * (bent + bent.T)
+        sides = np.concatenate([linear[:, None], precision], axis=1)
+        solved, log_det = solve_with_log_det(matrix, sides)
+        toward, bent = solved[:, 0], symmetric(solved[:, 1:])
         pull = -bent @ by_g
+        gram = by_g.T @ pull
         pull[:, 0] += toward
-        gram = by_g.T @ (pull - np.outer(toward, np.eye(1, by_g.shape[1])))
         across = by_g.T @ toward
         gram[:, 0] += across
         gram[0] += across
         gram[0, 0] += linear @ spread @ toward
-        with np.errstate(invalid="ignore"):  # of what is not finite, and is refused later
-            evidence = -0.5 * float(np.linalg.slogdet(matrix)[1])
-        return _Told(pull, bent, Gains(0.5 * (gram + gram.T), evidence))
+        return _Told(pull, bent, Gains(symmetric(gram), -0.5 * log_det))
 
     def _marginals(self, by_g: np.ndarray, spread: np.ndarray, weights: Weights) -> Marginals:
         block_means, of_beta = by_g @ weights.first, by_g[:, 1:]

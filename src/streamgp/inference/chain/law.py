@@ -7,6 +7,7 @@ of time nor a lengthscale spoils its precision.
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from jaxtyping import Float, Int
 from streamgp.inference.chain.elements import Forward, Moves, joined
 from streamgp.kernels.state_space import StateSpace
 from streamgp.model.multitask import MultiTaskGP
+from streamgp.numerics.batched import inverse
 
 Times = Float[np.ndarray, " n"]
 Matrices = Float[np.ndarray, "n d d"]
@@ -84,7 +86,17 @@ class Law:
     @functools.cached_property
     def owns(self) -> Float[np.ndarray, "Q 2d"]:
         """One where a latent function owns a number of two states (a, c), else zero."""
-        return (np.tile(self.owner, 2) == np.arange(self.latents)[:, None]) * 1.0
+        return (self.owner_of_two == np.arange(self.latents)[:, None]) * 1.0
+
+    @functools.cached_property
+    def owner_of_two(self) -> Int[np.ndarray, " 2d"]:
+        """The same for two states (a, c)."""
+        return np.tile(self.owner, 2)
+
+    @functools.cached_property
+    def scale_of_two(self) -> Float[np.ndarray, " 2d"]:
+        """The scale of two states (a, c)."""
+        return np.tile(self.scale, 2)
 
     @functools.cached_property
     def scale(self) -> Float[np.ndarray, " d"]:
@@ -100,7 +112,7 @@ class Law:
             found[q] += part.readout @ part.covariance(0.0) @ part.readout
         return found
 
-    @property
+    @functools.cached_property
     def resolution(self) -> float:
         """The longest interval whose ends tell nearly all of it."""
         return min(part.resolution for part in self.parts)
@@ -148,7 +160,9 @@ class Law:
     def between(self, left: Times, x: Times, right: Times) -> Between:
         """Each x between two states, one before it and one after it."""
         if len(x) > 1:
-            return self._between(x - left, right - x)
+            since, until, which = distinct_places(left, x, right)
+            design, left_open = self._between(since, until)
+            return Between(design[which], left_open[:, which])
         place = float(x[0] - left[0]), float(right[0] - x[0])
         found = self._betweens.get(place)
         if found is None:
@@ -257,6 +271,24 @@ def distinct_gaps(times: Times) -> tuple[Times, Int[np.ndarray, " n"]]:
     return ordered[is_new], which
 
 
+def distinct_places(
+    left: Times, x: Times, right: Times
+) -> tuple[Times, Times, Int[np.ndarray, " n"]]:
+    """How far each x is from both ends of its interval, and which of these it is.
+
+    Places that differ by rounding only are one, as those of rows at equal gaps are.
+    """
+    since, until = x - left, right - x
+    order = np.argsort(since)
+    rounding = 8 * _EPS * float(np.max(np.abs(x)))
+    is_new = np.ones(len(x), bool)
+    is_new[1:] = np.diff(since[order]) > rounding
+    is_new[1:] |= np.abs(np.diff(until[order])) > rounding
+    which = np.empty(len(x), int)
+    which[order] = np.cumsum(is_new) - 1
+    return since[order][is_new], until[order][is_new], which
+
+
 class Bridge(NamedTuple):
     """A state between two others: near·a + far·c + N(0, spread)."""
 
@@ -270,15 +302,20 @@ def bridged(part: StateSpace, since: Times, until: Times) -> Bridge:
 
     With s = A₁a + noise Q₁ and c = A₂s + noise Q₂, the gain of c is G = Q₁A₂ᵀ(A₂Q₁A₂ᵀ + Q₂)⁻¹.
     """
-    a1, q1 = part.transition(since)
-    if np.isfinite(part.resolution):
-        bridge = _bridged(a1, q1, *part.transition(until))
-    else:  # without noise the first state tells all
-        bridge = Bridge(a1, np.zeros_like(a1), np.zeros_like(a1))
+    size = len(part.readout)
     at_end = until <= 0.0  # the second state itself, without rounding
-    bridge.near[at_end], bridge.spread[at_end] = 0.0, 0.0
-    bridge.far[at_end] = np.eye(len(part.readout))
-    return bridge
+    if at_end.any():
+        bridge = Bridge(*np.zeros((3, len(since), size, size)))
+        bridge.far[at_end] = np.eye(size)
+        if not at_end.all():
+            inside = bridged(part, since[~at_end], until[~at_end])
+            for own, found in zip(bridge, inside, strict=True):
+                own[~at_end] = found
+        return bridge
+    a1, q1 = part.transition(since)
+    if math.isfinite(part.resolution):
+        return _bridged(a1, q1, *part.transition(until))
+    return Bridge(a1, np.zeros_like(a1), np.zeros_like(a1))  # the first state tells all
 
 
 def _bridged(a1: Matrices, q1: Matrices, a2: Matrices, q2: Matrices) -> Bridge:
@@ -287,7 +324,7 @@ def _bridged(a1: Matrices, q1: Matrices, a2: Matrices, q2: Matrices) -> Bridge:
     # Entries differ by powers of the gap; scaled to a unit diagonal the matrix is well-conditioned.
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(total, axis1=1, axis2=2), 1e-300))
     unit = total * scale[:, :, None] * scale[:, None, :]
-    far = scale[:, :, None] * np.linalg.solve(unit, scale[:, :, None] * crossed)
+    far = scale[:, :, None] * (inverse(unit) @ (scale[:, :, None] * crossed))
     far = np.swapaxes(far, 1, 2)
     spread = q1 - far @ crossed
     return Bridge(a1 - far @ a2 @ a1, far, 0.5 * (spread + np.swapaxes(spread, 1, 2)))

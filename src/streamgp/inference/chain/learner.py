@@ -1,9 +1,8 @@
 """The functional core of chains: init, step, filter, predict. Pure functions of a state."""
 
 import dataclasses
-import math
-from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -11,18 +10,19 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
 from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
+from streamgp.inference.chain.evidence import Past, evidence
 from streamgp.inference.chain.grid import following, wanted, with_times
 from streamgp.inference.chain.in_time import are_in_time, before_each
 from streamgp.inference.chain.joint import explained
 from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.places import places
 from streamgp.inference.chain.reader import Reader
+from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals
 from streamgp.inference.e_step import Fit
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory
-from streamgp.inference.past import counted
 from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.scoring import joined as joined_scores
 from streamgp.inference.sequential import Block, InOrder
@@ -31,6 +31,7 @@ from streamgp.inference.state import Info
 from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Options, heard_with
 from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.parameters import free_vector
 
 _BLOCK = 64  # samples that are taken together
 
@@ -59,6 +60,7 @@ class ChainLearner:
     cost_grows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
     can_filter: ClassVar[bool] = True
+    samples_together: ClassVar[int] = 4096
     # Where noise is less than that part of the data's spread, rounding would take over.
     least_noise: ClassVar[float] = 1e-4
 
@@ -111,10 +113,8 @@ class ChainLearner:
         begin = here if start is None or start is state.model else episode.trial(start)
         learned = episode.learn(begin, self.learning if learn else None)
         trial = learned.trial
-        after, bound = _folded(trial, learned.fit)
-        after = following(
-            after, after.known, heard=episode.heard, memory=self._remembered(state, learned)
-        )
+        beside = {"heard": episode.heard, "memory": self._remembered(state, learned)}
+        after, bound = _folded(trial, learned.fit, beside)
         bound -= state.known.weights.log_evidence
         if trial.state.model is not state.model:
             now, then = trial.state.mixing.reading, state.mixing.reading
@@ -172,8 +172,7 @@ class ChainLearner:
             remembered = remembered + memory.joined(memory.blank(state.model.kernels), said)
         heard = heard_with(state.heard, batch)
         before = fold.before.marginals(setting)
-        state = with_sums(state, setting, fold.sites)
-        state = following(state, state.known, heard=heard, memory=remembered)
+        state = with_sums(state, setting, fold.sites, heard=heard, memory=remembered)
         return state, scored(state.plain, batch, before)
 
     def _remembered(self, state: ChainState, learned: Learned) -> Memory:
@@ -212,11 +211,17 @@ class ChainLearner:
         """E_q[u] of each latent function."""
         return Reader(state, False).latent_means(x)
 
+    def told(self, state: ChainState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+        """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
+        value, gradient = evidence(Past(joined(state.segments), state.totals), model)
+        step = free_vector(model) - free_vector(state.model)
+        return value + state.memory.value(step), gradient + state.memory.slope(step)
+
     def scored(self, state: ChainState, rows: Rows) -> Scored:
         """The scores of each row, nothing learned."""
         batch = state.model.batch(rows)
         if not state.segments:  # the prior's, at times of their own
-            state = with_times(state, wanted(state, state.mixing.law, rows.x[:, 0]))
+            state = with_times(state, wanted(state, state.mixing, rows.x[:, 0]))
         at_rows = Reader(state, False).marginals(batch)
         return scored(state.plain, batch, at_rows)
 
@@ -226,44 +231,45 @@ def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
     batch = state.model.batch(rows)
     setting = meeting(state.known, state.plain, batch)
     sites = exact(setting)
-    after = with_sums(state, setting, sites)
+    after = with_sums(state, setting, sites, heard=heard_with(state.heard, batch))
     forward = after.known.since(setting.window)
     before = before_each(setting, sites, forward, np.argsort(batch.order))
-    heard = heard_with(state.heard, batch)
-    after = following(after, after.known, heard=heard)
     return after, scored(state.plain, batch, before)
 
 
-def _folded(trial: Trial, fit: Fit | None) -> tuple[ChainState, float]:
-    """The state with what rows said, and the bound less what the past says beside its site."""
+def _folded(trial: Trial, fit: Fit | None, beside: Mapping[str, Any]) -> tuple[ChainState, float]:
+    """The state with what rows said and with other fields, and its bound.
+
+    What the past says beside its site is left out of the bound.
+    """
     state, setting = trial
     if setting is None:
-        return state, state.known.weights.log_evidence
+        return following(state, state.known, **beside), state.known.weights.log_evidence
     if fit is not None:
         rows = trusted(state.model, setting, fit.rows, fit.marginals)
-        return with_sums(state, setting, rows, fit if rows is fit.rows else None), fit.bound
-    after, reading = with_sums(state, setting, exact(setting)), state.mixing.reading
-    beside = reading.beside(after.totals) - reading.beside(state.totals)
-    rest = _normalisers(setting, reading.strength)
-    return after, after.known.weights.log_evidence + beside + rest
+        own = fit if rows is fit.rows else None
+        return with_sums(state, setting, rows, own, **beside), fit.bound
+    after = with_sums(state, setting, exact(setting), **beside)
+    left = state.mixing.reading.slack_weights * (after.totals.slack - state.totals.slack)
+    return after, after.known.weights.log_evidence + _at_offsets(setting) - 0.5 * float(left.sum())
 
 
-def _normalisers(setting: ChainSetting, strength: Float[np.ndarray, " D"]) -> float:
-    """What the densities of conjugate rows have beside their sites, counts and energies."""
-    total = 0.0
-    slack = tuple(np.zeros_like(own) for own in setting.features.slack)
-    for group, likelihood, offset, none in of_groups(
-        setting.model, setting.batch, setting.features.offset, slack
-    ):
-        count, energy, _ = counted(setting.model, group)
-        own = float(strength[group.channel])
-        total += float(np.sum(likelihood.expected(group.y, offset, none).value))
-        total -= 0.5 * (count * math.log(own) - own * energy)
-    return total
+def _at_offsets(setting: ChainSetting) -> float:
+    """The log densities of rows at their offsets: what conjugate rows say beside their sites."""
+    none = tuple(np.zeros(own.shape) for own in setting.features.slack)
+    groups = of_groups(setting.model, setting.batch, setting.features.offset, none)
+    return sum(
+        float(likelihood.expected(group.y, offset, zero).value.sum())
+        for group, likelihood, offset, zero in groups
+    )
 
 
 def with_sums(
-    state: ChainState, setting: ChainSetting, rows: RowSites, fit: Fit | None = None
+    state: ChainState,
+    setting: ChainSetting,
+    rows: RowSites,
+    fit: Fit | None = None,
+    **changes: Any,
 ) -> ChainState:
     """The state with what rows said.
 
@@ -272,9 +278,10 @@ def with_sums(
         setting: The rows that meet it.
         rows: Their sites.
         fit: The fit that they come from, if these are its sites as they are.
+        changes: Other fields of the state, by name.
     """
     window = setting.window
     segment = window.segment.with_rows(setting.said(rows))
     known = setting.known.replaced(window, segment, *setting.absorbed(rows, segment, fit))
     totals = state.totals.with_rows(setting.model, setting.batch, rows, setting.seen.between)
-    return following(state, known, totals=totals)
+    return following(state, known, totals=totals, **changes)

@@ -16,6 +16,9 @@ from streamgp.inference.chain.segments import Sums, triangle
 from streamgp.inference.chain.stretch import Pairs, Weights
 from streamgp.inference.reading import Inner, Reading
 
+_PRICE = 1e-2  # nats that a row in the middle of an interval may cost
+_HALVINGS = 20
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mixing:
@@ -29,20 +32,53 @@ class Mixing:
         """The loading of each latent parameter on each number of two states, scaled."""
         return np.tile(self.reading.loadings[:, self.law.owner] * self.law.scale, 2)
 
+    @functools.cached_property
+    def resolution(self) -> float:
+        """The longest interval whose ends tell nearly all of it.
+
+        Nearly all in terms of the latent functions, and to any row within: what the ends leave open
+        at its middle costs the bound ½ s Σ_q ℓ_q² open_q, which matters where noise is small.
+        """
+        gap = self.law.resolution
+        if not np.isfinite(gap):
+            return gap
+        strength = self.reading.strength[self.reading.outputs.channel]
+        for _ in range(_HALVINGS):
+            half = np.array([0.5 * gap])
+            left_open = self.law.between(np.zeros(1), half, 2 * half).open[:, 0]
+            if 0.5 * np.max(strength * (self.reading.loadings**2 @ left_open)) <= _PRICE:
+                break
+            gap *= 0.5
+        return gap
+
     @property
     def columns(self) -> int:
         """How many numbers g = (1, β) has."""
         return 1 + self.reading.spreads.size
 
     @functools.cached_property
-    def _of_states(self) -> Float[np.ndarray, "C t"]:
-        """s ℓ_j ℓ_k of each pair, in both orders, for each entry of the upper triangle."""
-        outputs, weights = self.reading.outputs, self.weights
-        rows, columns, _ = triangle(weights.shape[1])
+    def _of_states(self) -> Float[np.ndarray, "C T"]:
+        """s ℓ_j ℓ_k of each pair, in both orders, for each entry of the upper triangle.
+
+        It is zero for the entries of mean functions.
+        """
+        outputs, size, basis = self.reading.outputs, self.weights.shape[1], self._basis
+        weights = np.pad(self.weights, ((0, 0), (0, basis)))
+        rows, columns, _ = triangle(size + basis)
         left, right = weights[outputs.left], weights[outputs.right]
         both = left[:, rows] * right[:, columns]
         both = both + outputs.apart[:, None] * left[:, columns] * right[:, rows]
         return self._pair_strength[:, None] * both
+
+    @functools.cached_property
+    def _of_linear(self) -> Float[np.ndarray, "O 2d"]:
+        """s ℓ_j of each latent parameter."""
+        return self._strength[:, None] * self.weights
+
+    @property
+    def _basis(self) -> int:
+        """How many mean functions a latent parameter has at most."""
+        return self.reading.spreads.shape[1]
 
     @functools.cached_property
     def _toward_means(self) -> Float[np.ndarray, "O C 2d"]:
@@ -63,16 +99,12 @@ class Mixing:
 
     def sites(self, sums: Sums) -> PairSites:
         """What the intervals say."""
-        spreads, size = self.reading.spreads, self.weights.shape[1]
-        count, basis = len(sums.linear), spreads.shape[1]
-        _, _, place = triangle(size + basis)
-        rows, entries, whole = triangle(size)
-        states = sums.precision[:, :, place[rows, entries]]
-        precision = np.einsum("nct,ct->nt", states, self._of_states)[:, whole]
-        columns = self.columns
+        spreads, size, basis = self.reading.spreads, self.weights.shape[1], self._basis
+        count, columns, place = len(sums.linear), self.columns, triangle(size + basis)[2]
+        read = np.einsum("nct,ct->nt", sums.precision, self._of_states)
+        precision = np.take(read, place[:size, :size], axis=1)
         linear, gram = np.zeros((count, size, columns)), np.zeros((count, columns, columns))
-        of_linear = self._strength[:, None] * self.weights
-        linear[:, :, 0] = np.einsum("noi,oi->ni", sums.linear[:, :, :size], of_linear)
+        linear[:, :, 0] = np.einsum("noi,oi->ni", sums.linear[:, :, :size], self._of_linear)
         if basis:
             across = sums.precision[:, :, place[:size, size:]]
             toward = np.einsum("oci,ncib->niob", self._toward_means, across, optimize=True)
@@ -102,10 +134,11 @@ class Mixing:
         spreads, outputs, latents = reading.spreads, reading.outputs, law.latents
         (count, basis), pairs = spreads.shape, len(outputs.left)
         _, _, place = triangle(size + basis)
-        owns, scale = law.owns, np.tile(law.scale, 2)
-        rows, entries, whole = triangle(size)
-        states = sums.precision[:, :, place[rows, entries]]
-        own = np.einsum("nct,nt->ct", states, moments.xx[:, rows, entries])[:, whole]
+        owns, scale = law.owns, law.scale_of_two
+        rows, entries, _ = triangle(size)
+        second = np.zeros((len(moments.xx), sums.precision.shape[2]))
+        second[:, place[rows, entries]] = moments.xx[:, rows, entries]
+        own = np.einsum("nct,nt->ct", sums.precision, second)[:, place[:size, :size]]
         own = own * np.outer(scale, scale)
         states = -0.5 * np.einsum("qi,cij,rj->cqr", owns, own, owns)
         seen = np.einsum("noi,ni->oi", sums.linear[:, :, :size], moments.x) * scale

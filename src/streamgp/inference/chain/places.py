@@ -27,12 +27,7 @@ class Places(NamedTuple):
 
 def places(known: Known, x: Float[np.ndarray, " N"]) -> Places:
     """Where inputs are, inside the times of a chain or beyond them."""
-    number = known.holding(x)
-    which, left, right = np.empty(len(x), int), np.empty(len(x)), np.empty(len(x))
-    for index in np.unique(number):
-        own, segment = number == index, known.links[index].segment
-        inside = segment.place(x[own])
-        which[own], left[own], right[own] = inside, segment.times[inside], segment.times[inside + 1]
+    number, which, left, right = _intervals(known, x)
     law, early, late = known.law, x < left, x > right
     design, open_ = np.zeros((len(x), 2 * law.size)), np.zeros((law.latents, len(x)))
     within = ~(early | late)
@@ -43,5 +38,21 @@ def places(known: Known, x: Float[np.ndarray, " N"]) -> Places:
     ):
         if some.any():
             design[some], open_[:, some] = found()
-    both, of_row = np.unique(np.stack([number, which], axis=1), axis=0, return_inverse=True)
-    return Places(both[:, 0], both[:, 1], np.ravel(of_row), Between(design, open_))
+    _, first, of_row = np.unique(
+        number * (1 + int(which.max(initial=0))) + which, return_index=True, return_inverse=True
+    )
+    return Places(number[first], which[first], of_row, Between(design, open_))
+
+
+def _intervals(
+    known: Known, x: Float[np.ndarray, " N"]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The link of each input, its interval in the link, and where that begins and ends."""
+    number = known.holding(x)
+    links, of_row = np.unique(number, return_inverse=True)
+    times = [known.links[index].segment.times for index in links]
+    begin = np.cumsum([0, *map(len, times)])  # of each link in all times
+    every = times[0] if len(times) == 1 else np.concatenate(times)
+    low, high = begin[:-1][of_row], begin[1:][of_row] - 2
+    place = np.clip(np.searchsorted(every, x, side="right") - 1, low, high)
+    return number, place - low, every[place], every[place + 1]

@@ -90,5 +90,5 @@ class Reader:
 
     def _means(self, between: Between, pairs: Pairs) -> Float[np.ndarray, "N Q"]:
         law = self._known.law
-        states = (pairs.mean @ self._known.weights.first) * np.tile(law.scale, 2)
+        states = (pairs.mean @ self._known.weights.first) * law.scale_of_two
         return np.einsum("ni,ni,qi->nq", between.design, states, law.owns)

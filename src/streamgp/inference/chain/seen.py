@@ -24,7 +24,8 @@ class Seen:
         batch: The rows.
         between: The latent functions at the rows, from the states at the ends of their intervals.
         design: f = offset + design·x + basis·β + slack, x = (a, c) scaled.
-        basis: The mean functions' part of it.
+        values: The mean functions of each row's channel.
+        basis: The part of f that comes from them.
         features: Offset and slack of the rows.
     """
 
@@ -32,6 +33,7 @@ class Seen:
     batch: Batch
     between: Between
     design: Float[np.ndarray, "R 2d"]
+    values: Float[np.ndarray, "N B"]
     basis: Float[np.ndarray, "R K"]
     features: Features
 
@@ -54,16 +56,16 @@ class Seen:
     @classmethod
     def through(cls, known: Known, model: MultiTaskGP, batch: Batch, between: Between) -> "Seen":
         """Rows that see states in some way."""
-        basis = basis_design(model, batch)
+        values = model.basis(batch)
+        basis = basis_design(model, batch, values, known.mixing.reading.spreads)
         mixed = Mixed.of(model, batch, factorised=False, basis=basis)
-        scaled = between.design * np.tile(known.law.scale, 2)
-        owner = np.tile(known.law.owner, 2)
+        scaled, owner = between.design * known.law.scale_of_two, known.law.owner_of_two
         design = np.empty((batch.flat_size, scaled.shape[1]))
         for run, w in zip(batch.runs, mixed.weights, strict=True):
             part = w[:, :, owner] * scaled[run.rows, None, :]
             design[run.flat] = part.reshape(-1, scaled.shape[1])
         features = Features((), mixed.slack(between.open), mixed.offset)
-        return cls(model, batch, between, design, basis, features)
+        return cls(model, batch, between, design, values, basis, features)
 
     def of_latents(self, values: Int[np.ndarray, " N"]) -> Int[np.ndarray, " R"]:
         """Numbers of rows as numbers of their latent parameters."""

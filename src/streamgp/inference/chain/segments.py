@@ -94,7 +94,8 @@ class Segment:
 
     def place(self, x: Float[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
         """The interval that each x lies in; of those beyond the ends, the nearest."""
-        return np.clip(np.searchsorted(self.times, x, side="right") - 1, 0, self.count - 1)
+        place = self.times.searchsorted(x, side="right") - 1
+        return np.minimum(np.maximum(place, 0), self.count - 1)
 
     def with_rows(self, said: "Sequence[GroupSums]") -> "Segment":
         """The same with what rows said added."""
@@ -173,6 +174,8 @@ class ByInterval(NamedTuple):
     @classmethod
     def of(cls, index: Int[np.ndarray, " N"]) -> "ByInterval":
         """From the interval of each row."""
+        if len(index) == 1:
+            return cls(index, np.zeros(1, int), np.zeros(1, int))
         order = np.argsort(index, kind="stable")
         ordered = index[order]
         begin = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
@@ -180,6 +183,8 @@ class ByInterval(NamedTuple):
 
     def summed(self, values: Float[np.ndarray, "N ..."]) -> Float[np.ndarray, "m ..."]:
         """Values of rows added up by interval."""
+        if len(values) == 1:
+            return values
         return np.add.reduceat(values[self.order], self.begin)
 
 
@@ -197,6 +202,8 @@ def joined(segments: Sequence[Segment]) -> Segment:
 
 def cut(segment: Segment) -> list[Segment]:
     """A long segment as several of the usual size, the last one perhaps shorter."""
+    if segment.count <= SIZE:
+        return [segment]
     return [segment[begin : begin + SIZE] for begin in range(0, max(segment.count, 1), SIZE)]
 
 

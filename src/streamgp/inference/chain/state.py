@@ -19,7 +19,7 @@ from streamgp.inference.reading import Reading
 from streamgp.inference.sites import RowSites
 from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.parameters import free_size, free_vector, unwrap
+from streamgp.parameters import field_names, free_size, free_vector, unwrap
 from streamgp.registry import storable
 
 
@@ -80,8 +80,8 @@ class Totals:
         for group in batch.groups:
             strength = model.channels[group.channel].likelihood.strength
             p = rows.precision[group.run][group.within] / strength
-            pairs, first = outputs.pairs_of(group.channel), outputs.first[group.channel]
-            weight = p[:, outputs.left[pairs] - first, outputs.right[pairs] - first]
+            pairs, j, k = outputs.within[group.channel]
+            weight = p[:, j, k]
             slack[pairs] += (between.open[:, group.rows] @ weight).T
             mass[pairs] += weight.sum(axis=0)
             own_count, own_energy, _ = counted(model, group)
@@ -129,7 +129,8 @@ class ChainState:
     @functools.cached_property
     def sizes(self) -> tuple[int, ...]:
         """The number of inducing times, of each latent function."""
-        count = sum(segment.count for segment in self.segments)
+        known = vars(self).get("known")  # if it was computed, it has the count
+        count = sum(s.count for s in self.segments) if known is None else known.count
         return (count + bool(self.segments),) * sum(self.model.draws)
 
     @property
@@ -160,9 +161,9 @@ class ChainState:
     def open_variance(self) -> Float[np.ndarray, " Q"]:
         """The part of each latent function's variance at past rows that its times leave open."""
         reading, totals = self.mixing.reading, self.totals
-        weights = reading.open(dataclasses.replace(totals, slack=np.ones_like(totals.slack)))
-        left = np.sum(weights * totals.slack, axis=0)
-        whole = np.sum(weights * totals.mass[:, None], axis=0) * self.mixing.law.variance
+        left = reading.open(totals).sum(axis=0)
+        whole = (reading.slack_weights * totals.mass[:, None]).sum(axis=0)
+        whole *= self.mixing.law.variance
         return left / np.maximum(whole, 1e-300)
 
     @functools.cached_property
@@ -200,24 +201,28 @@ class ChainState:
         )
 
     def replace(self, **changes: Any) -> "ChainState":
-        """A copy with some fields changed, by name."""
-        return dataclasses.replace(self, **changes)
+        """A copy with some fields changed, by name, and nothing that follows from the others."""
+        return ChainState(**{**self.__getstate__(), **changes})
 
     def is_finite(self, before: "ChainState | None" = None) -> bool:
         """Whether all numbers are finite, those that it shares with another state apart."""
-        arrays = [
-            self.memory.gradient,
-            self.memory.precision,
-            self.heard,
-            free_vector(self.model),
-            *self.totals.arrays(),
-        ]
-        shared = set() if before is None else set(map(id, before.segments))
-        for segment in self.segments:
-            if id(segment) not in shared:
-                arrays += [segment.times, segment.linear, segment.precision]
+        arrays = [self.heard, *self.totals.arrays()]
+        if before is None or self.memory is not before.memory:
+            arrays += [self.memory.gradient, self.memory.precision]
+        if before is None or self.model is not before.model:
+            arrays.append(free_vector(self.model))
+        for segment in self._apart_from(() if before is None else before.segments):
+            arrays += [segment.times, segment.linear, segment.precision]
         return math.isfinite(sum(float(array.sum()) for array in arrays))
+
+    def _apart_from(self, others: tuple[Segment, ...]) -> list[Segment]:
+        """The segments that are not among others."""
+        old = max(len(others) - 1, 0)
+        if self.segments[:old] == others[:old]:  # as at the end of a stream
+            return [segment for segment in self.segments[old:] if segment not in others[old:]]
+        shared = set(map(id, others))
+        return [segment for segment in self.segments if id(segment) not in shared]
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles hold the fields only."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: getattr(self, name) for name in field_names(ChainState)}

@@ -15,15 +15,19 @@ from streamgp.inference.chain.elements import (
     Moves,
     PairSites,
     Tree,
+    conditioned,
+    is_silent,
+    known_of,
     of_intervals,
     taken,
 )
 from streamgp.inference.chain.innovations import before_pairs, gained, met
-from streamgp.numerics.batched import solve
+from streamgp.numerics.batched import solve, turned
 from streamgp.numerics.linalg import (
     cholesky_of_identity_plus,
     inverse_of,
     solve_lower,
+    symmetric,
 )
 
 
@@ -85,7 +89,7 @@ class Stretch:
     @functools.cached_property
     def is_quiet(self) -> bool:
         """Whether there are no data, neither inside nor after it."""
-        return not (self.sites.precision.any() or self.after.precision.any())
+        return is_silent(self.after) and not (self.sites.precision.any() or self.sites.linear.any())
 
     @functools.cached_property
     def elements(self) -> Elements:
@@ -118,13 +122,34 @@ class Stretch:
             return Gains(np.zeros((columns, columns)), 0.0)
         before = taken(self.forward, slice(-1))
         own = gained(before, self.moves, self.sites)
+        if is_silent(self.after):
+            return own
         return own + met(taken(self.forward, slice(-1, None)), self.after)
 
     def pairs(self, which: Int[np.ndarray, " m"] | slice = slice(None)) -> Pairs:
         """The states at both ends of some intervals, given all data."""
         before = taken(taken(self.forward, slice(-1)), which)
+        if self.is_quiet:
+            return Pairs(*before_pairs(before, taken(self.moves, which)))
+        here = taken(taken(self.backward, slice(-1)), which)
         after = taken(taken(self.backward, slice(1, None)), which)
-        return paired(before, taken(self.moves, which), taken(self.sites, which), after)
+        return _smoothed(before, here, taken(self.elements, which), after)
+
+
+def _smoothed(before: Forward, here: Backward, elements: Elements, after: Backward) -> Pairs:
+    """Both ends of intervals, from what earlier and later data say of each end.
+
+    Given all data, the far state is T·(near state) plus what is independent of it.
+    """
+    near = known_of(before, here)
+    step, shift, spread = conditioned(elements, after)
+    size, mean = step.shape[-1], np.concatenate([near.mean, step @ near.mean + shift], axis=1)
+    covariance = np.empty((len(mean), 2 * size, 2 * size))
+    across = step @ near.spread
+    covariance[:, :size, :size] = near.spread
+    covariance[:, size:, :size], covariance[:, :size, size:] = across, turned(across)
+    covariance[:, size:, size:] = symmetric(across @ turned(step)) + spread
+    return Pairs(mean, covariance)
 
 
 def paired(before: Forward, moves: Moves, sites: PairSites, after: Backward) -> Pairs:

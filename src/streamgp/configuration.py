@@ -1,4 +1,7 @@
-"""The configuration of `streamgp run`: a TOML file that describes a model and its data."""
+"""The configuration of a stream: tables that describe a model and its data.
+
+`streamgp run` reads them from a TOML file, the service from JSON, in the same words.
+"""
 
 import dataclasses
 import inspect
@@ -9,7 +12,9 @@ from typing import Any
 
 import streamgp as sgp
 from streamgp import inducing, kernels, likelihoods
-from streamgp.errors import ConfigurationError, problem
+from streamgp.errors import ConfigurationError, StreamGPError, problem
+from streamgp.persistence.annotations import misfit
+from streamgp.registry import is_ours
 
 EXAMPLE = """\
     [channels]
@@ -32,6 +37,31 @@ EXAMPLE = """\
     samples = false             # true: the rows of a batch are learned one at a time
     snapshot = 10               # the number of seconds between snapshots
 """
+
+
+# Kernels that are made of other kernels or of functions, for which these tables have no words.
+_COMPOSED = frozenset({"FunctionKernel", "Multiple", "OnColumns", "Product", "Sum"})
+# The settings of a model that can be written, and what each of them is.
+_SETTINGS: dict[str, tuple[type, ...]] = {
+    "latents": (int, list),
+    "inducing": (str, dict),
+    "learning": (bool, dict),
+    "mixing": (dict,),
+    "forgetting": (int, float),
+    "factorised": (bool,),
+    "batch_rows": (int,),
+    "scale": (bool, dict),
+    "seasons": (list,),
+    "weight_uncertainty": (bool,),
+    "engine": (str,),
+    "outliers": (str,),
+    "seed": (int,),
+}
+
+_KINDS = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list",
+    dict: "a table",
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,9 +119,9 @@ class Config:
             name: _made(entry, _kinds(likelihoods, likelihoods.Likelihood), f"channel {name!r}")
             for name, entry in self.channels.items()
         }
-        settings = dict(self.model)
+        settings = _written(self.model)
         if isinstance(settings.get("latents"), list):
-            known = _kinds(kernels, kernels.Kernel)
+            known = {n: k for n, k in _kinds(kernels, kernels.Kernel).items() if n not in _COMPOSED}
             settings["latents"] = [_made(k, known, "a kernel") for k in settings["latents"]]
         if "inducing" in settings:
             known = {name: getattr(inducing, name) for name in ("Adaptive", "KMeans")}
@@ -131,6 +161,26 @@ def read(path: Path) -> Config:
         raise ConfigurationError(
             problem("a TOML file", f"{path} ({error})", "See `streamgp run --help`.")
         ) from error
+    return from_tables(tables)
+
+
+def from_tables(tables: Mapping[str, Any]) -> Config:
+    """Make a configuration of its tables.
+
+    Args:
+        tables: The tables `channels` and `data`, and optionally `model` and `stream`, by name.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        ConfigurationError: If a table or a setting is unknown.
+
+    Example:
+        >>> tables = {"channels": {"load": "Gamma"}, "data": {"inputs": "time"}}
+        >>> from_tables(tables).build().channels
+        ('load',)
+    """
     known, asked = {"channels", "model", "data", "stream"}, {"channels", "data"}
     if not (asked <= set(tables) <= known and all(isinstance(t, dict) for t in tables.values())):
         raise ConfigurationError(
@@ -158,6 +208,20 @@ def _kinds(module: Any, base: type) -> dict[str, type]:
     }
 
 
+def _written(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of [model], each of a kind that makes sense for it."""
+    for name, value in settings.items():
+        kinds = _SETTINGS.get(name)
+        if kinds is None:
+            raise ConfigurationError(
+                problem(f"settings of [model] among {[*_SETTINGS]}", repr(name), "Check the name.")
+            )
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            wanted = " or ".join(_KINDS[kind] for kind in kinds)
+            raise ConfigurationError(problem(f"{wanted} for {name!r}", repr(value), "Correct it."))
+    return dict(settings)
+
+
 def _rule(entry: Any) -> sgp.VEM:
     """The learning rule of a table of settings; `true` is the rule with its defaults."""
     if entry is not True and not isinstance(entry, dict):
@@ -175,6 +239,8 @@ def _made(entry: Any, known: Mapping[str, type], where: str) -> Any:
         raise ConfigurationError(
             problem(f"{where} of a kind among {sorted(known)}", repr(kind), "Check the name.")
         )
+    if "base" in settings:  # of a likelihood that is made of another one
+        settings["base"] = _made(settings["base"], known, where)
     return _called(known[kind], settings, where)
 
 
@@ -187,8 +253,14 @@ def _called(kind: Any, settings: Mapping[str, Any], where: str) -> Any:
             problem(f"settings of {where} among {possible}", f"{unknown}", "Check the names.")
         )
     try:
-        return kind(**settings)
-    except TypeError as error:
+        made = kind(**settings)
+        wrong = misfit(made) if is_ours(kind) else None
+        if wrong is not None:
+            raise TypeError(wrong)
+        return made
+    except StreamGPError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise ConfigurationError(
             problem(f"the settings of {where}", str(error), "See `streamgp run --help`.")
         ) from error

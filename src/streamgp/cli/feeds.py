@@ -1,0 +1,97 @@
+"""Where the rows of a run come from, and which of them were learned before."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rich.console import Console
+
+from streamgp.cli import follow, tables
+from streamgp.configuration import Config
+from streamgp.errors import ConfigurationError, problem
+from streamgp.sources import Place
+
+
+class Source(NamedTuple):
+    """A table that is to be learned.
+
+    Attributes:
+        name: Its file, or `-` for standard input.
+        format: Its format, if the name of its file does not tell.
+        is_followed: Whether to wait for further rows at the end of the file.
+        skip_learned: Whether the rows of standard input begin again with the first one, so that
+            those that were learned are left out. Rows of files that were learned always are.
+    """
+
+    name: str
+    format: str | None = None
+    is_followed: bool = False
+    skip_learned: bool = False
+
+    @property
+    def is_standard_input(self) -> bool:
+        """Whether it is not a file."""
+        return self.name == tables.STDIN
+
+
+class Learned(NamedTuple):
+    """What was learned before.
+
+    Attributes:
+        where: What has learned it, in words.
+        rows: The number of rows.
+        place: How far a file that is followed was read.
+    """
+
+    where: str
+    rows: int
+    place: Place | None
+
+
+def feed(
+    source: Source, config: Config, learned: Learned, console: Console
+) -> Iterator[follow.Piece]:
+    """The rows that were not learned yet, in batches, and a word on where they begin.
+
+    Raises:
+        ConfigurationError: If the source cannot be followed, or has to be.
+    """
+    columns, size = config.data.columns, config.stream.batch
+    skip = learned.rows if source.skip_learned or not source.is_standard_input else 0
+    if source.is_followed:
+        skip = skip if learned.place is None else 0
+        growing = follow.Feed(
+            source.name, size, columns, place=learned.place, skip=skip, format=source.format
+        )
+        _say(console, source, learned, skip, is_lost=growing.is_lost)
+        return iter(growing)
+    if learned.place is not None and not source.is_standard_input:
+        raise ConfigurationError(
+            problem(
+                f"`--follow`, with which {learned.where} was made",
+                "a file whose rows are to be counted from its begin",
+                "Add `--follow`, or start anew with `--restart`.",
+            )
+        )
+    _say(console, source, learned, skip)
+    frames = tables.pieces(source.name, size, columns, skip=skip, format=source.format)
+    return (follow.Piece(frame, learned.place) for frame in frames)
+
+
+def _say(
+    console: Console, source: Source, learned: Learned, skip: int, *, is_lost: bool = False
+) -> None:
+    """Say what happens to the rows at the beginning of the table."""
+    name = "standard input" if source.is_standard_input else source.name
+    if is_lost:
+        what = (
+            "The file that the last of them came from is gone. The run goes on with the first row "
+            f"of {name}; rows that only the other file had are not learned."
+        )
+    elif skip:
+        what = f"The first {skip:,} rows of {name} are skipped."
+    elif source.is_followed:
+        what = f"The run goes on with the next row of {name}."
+    else:
+        what = f"No row of {name} is skipped."
+    if learned.rows:
+        console.print(f"{learned.where} has learned {learned.rows:,} rows. {what}", soft_wrap=True)

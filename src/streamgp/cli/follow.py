@@ -1,0 +1,98 @@
+"""`streamgp run --follow`: rows of a file as others write them, in batches of a given size."""
+
+import io
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pandas as pd
+
+from streamgp.cli import tables
+from streamgp.errors import ConfigurationError, problem
+from streamgp.sources import Follower, Lines, Place
+
+_PAUSE = 0.1  # seconds between two looks at the file
+
+
+class Piece(NamedTuple):
+    """Rows, and the place after them.
+
+    Attributes:
+        frame: The rows; None if there was time to look around and no batch is complete.
+        place: Of a file that is followed.
+    """
+
+    frame: pd.DataFrame | None
+    place: Place | None
+
+
+class Feed:
+    """The batches of a file that grows. It never ends.
+
+    A batch is complete when it has its number of rows, or when the file is over because another
+    one has replaced it.
+
+    Args:
+        source: The file.
+        rows: The number of rows of a batch.
+        times: Columns that are read as times if they hold text.
+        place: Where to go on; None for the begin.
+        skip: The number of rows at the begin that are left out.
+        format: The format, if the name of the file does not tell.
+
+    Attributes:
+        is_lost: Whether the file of the place is gone.
+
+    Raises:
+        ConfigurationError: If the source cannot be followed.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        rows: int,
+        times: list[str],
+        *,
+        place: Place | None,
+        skip: int = 0,
+        format: str | None = None,  # noqa: A002
+    ):
+        self._kind = tables.format_of(source, format)
+        if source == tables.STDIN or self._kind == "parquet":
+            raise ConfigurationError(
+                problem(
+                    "a file of CSV or JSONL to follow",
+                    "standard input" if source == tables.STDIN else source,
+                    "Leave out `--follow`, or name such a file.",
+                )
+            )
+        self._source, self._rows, self._times, self._skip = source, rows, times, skip
+        self._place = place
+        self._follower = Follower(source, place, header=self._kind == "csv")
+        self.is_lost = self._follower.lost
+
+    def __iter__(self) -> Iterator[Piece]:
+        held: list[bytes] = []
+        while True:
+            self._skip_some()
+            came = self._follower.read(self._rows - len(held))
+            held += came.lines
+            if held and (came.ended or len(held) == self._rows):
+                self._place = came.place
+                yield Piece(self._frame(came, held), came.place)
+                held = []
+            elif came.ended:
+                self._place = came.place
+            elif not came.lines:
+                yield Piece(None, self._place)
+                time.sleep(_PAUSE)
+
+    def _skip_some(self) -> None:
+        """Leave out rows that were learned by a run that did not follow the file."""
+        while self._skip:
+            came = self._follower.read(self._skip)
+            self._skip = 0 if came.ended or not came.lines else self._skip - len(came.lines)
+
+    def _frame(self, came: Lines, held: list[bytes]) -> pd.DataFrame:
+        text = b"".join([came.header, *held])
+        return tables.parsed(io.BytesIO(text), self._kind, self._source, self._times)

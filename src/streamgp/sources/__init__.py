@@ -1,0 +1,5 @@
+"""Where rows come from, with places in them that a program can go on from."""
+
+from streamgp.sources.growing_file import Follower, Lines, Place
+
+__all__ = ["Follower", "Lines", "Place"]

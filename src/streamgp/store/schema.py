@@ -1,0 +1,62 @@
+"""The tables of a store."""
+
+from streamgp.errors import FileError, problem
+from streamgp.store.backend import AbstractBackend, AbstractSession
+from streamgp.version import __version__
+
+VERSION = 1
+MARK = "streamgp_store"  # the table by which a store is known
+ABSENT = 0  # the version of a model that is not there
+
+_TABLES = f"""
+CREATE TABLE IF NOT EXISTS {MARK} (version {{integer}} NOT NULL, streamgp {{text}} NOT NULL);
+CREATE TABLE IF NOT EXISTS streamgp_models (
+    key {{text}} PRIMARY KEY, version {{integer}} NOT NULL, changed {{real}} NOT NULL,
+    updates {{integer}} NOT NULL, observations {{text}} NOT NULL, size {{integer}} NOT NULL,
+    head {{bytes}} NOT NULL
+);
+CREATE TABLE IF NOT EXISTS streamgp_pieces (
+    key {{text}} NOT NULL, place {{real}} NOT NULL, digest {{bytes}} NOT NULL,
+    data {{bytes}} NOT NULL, PRIMARY KEY (key, place)
+);
+CREATE TABLE IF NOT EXISTS streamgp_offsets (
+    source {{text}} PRIMARY KEY, value {{text}} NOT NULL
+);
+CREATE TABLE IF NOT EXISTS streamgp_answers (
+    request {{text}} PRIMARY KEY, made {{real}} NOT NULL, answer {{bytes}} NOT NULL
+);
+CREATE INDEX IF NOT EXISTS streamgp_answers_made ON streamgp_answers (made)
+"""
+
+
+def set_up(backend: AbstractBackend, where: str) -> None:
+    """Make the tables that are not there.
+
+    Raises:
+        FileError: If they are those of a newer version.
+    """
+    with backend.writing() as session:
+        for statement in _TABLES.format(**backend.types).split(";"):
+            session.run(statement)
+        rows = session.run(f"SELECT version, streamgp FROM {MARK}")
+        if not rows:
+            session.run(f"INSERT INTO {MARK} VALUES (?, ?)", (VERSION, __version__))
+        elif rows[0][0] > VERSION:
+            raise FileError(
+                problem(
+                    f"a store of version {VERSION} at most, which streamgp {__version__} reads",
+                    f"{where} of version {rows[0][0]}, written by streamgp {rows[0][1]}",
+                    "Install that version of streamgp, or a newer one.",
+                )
+            )
+
+
+def in_chunks(
+    session: AbstractSession, statement: str, keys: list[str], size: int = 500
+) -> list[tuple]:
+    """The rows of a query that ends in `key IN`, for any number of keys."""
+    found: list[tuple] = []
+    for begin in range(0, len(keys), size):
+        chunk = keys[begin : begin + size]
+        found += session.run(f"{statement} ({', '.join('?' * len(chunk))})", chunk)
+    return found
