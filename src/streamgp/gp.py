@@ -168,6 +168,12 @@ class ContinualGP(plot.Drawn):
         self._warned = False  # of the budget
 
     @classmethod
+    def _begun(cls, updater: Updater, progress: Progress) -> "ContinualGP":
+        model = cls.__new__(cls)
+        model._set_up(_Version(updater, progress), {}, {})
+        return model
+
+    @classmethod
     def _of(cls, contents: persistence.Contents) -> "ContinualGP":
         model = cls.__new__(cls)
         version = _Version(contents.updater, contents.progress)

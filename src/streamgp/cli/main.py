@@ -11,7 +11,7 @@ from typing import Any
 
 import streamgp
 from streamgp import configuration as config
-from streamgp.cli import fleet_commands
+from streamgp.cli import fleet_commands, service_commands
 from streamgp.cli.options import add_channel, add_command, add_predicting, add_source, source
 from streamgp.errors import BudgetWarning, StreamGPError
 
@@ -61,6 +61,7 @@ examples:
     streamgp forecast plant.sgp --ahead 2D --every 1h
     streamgp forecast plant.sgp --ahead 48 --every 1h --calibrated --out tomorrow.parquet
 """
+_SERVICE = ("serve", "token")  # commands that need the service's extra
 _MOVED = ("reproduce", "bench")  # commands of the second distribution, `streamgp-lab`
 
 
@@ -85,7 +86,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (StreamGPError, OSError) as error:
         sys.exit(f"streamgp: {error}")
     except ImportError as error:
-        remedy = "" if "pip install" in str(error) else ". Run `pip install 'streamgp[cli]'`."
+        extra = "service" if name in _SERVICE else "cli"
+        remedy = f". Run `pip install 'streamgp[{extra}]'`."
+        remedy = "" if "pip install" in str(error) else remedy
         sys.exit(f"streamgp: {error}{remedy}")
     except KeyboardInterrupt:
         sys.exit(130)
@@ -172,6 +175,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the file of the picture (default: streamgp.png)",
     )  # fmt: skip
     fleet_commands.add(commands)
+    service_commands.add(commands)
     return parser
 
 

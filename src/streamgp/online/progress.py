@@ -18,6 +18,7 @@ from streamgp.numerics.quantile_tracker import QuantileTracker
 from streamgp.online.calibration import Calibration
 from streamgp.online.drift import Watch
 from streamgp.online.horizons import Horizons, Tracked, settled
+from streamgp.parameters import replaced
 from streamgp.registry import storable
 
 _SAME = 1e-12  # relative: values that differ by no more are one value
@@ -52,7 +53,7 @@ class Progress:
         seen = dict(self.seen)
         for name, own in rows.by_channel():
             seen[name] += int(np.sum(own))
-        return dataclasses.replace(
+        return replaced(
             self,
             state=state,
             seen=seen,
@@ -153,5 +154,5 @@ def watched(
         by_channel[name] = own
         if is_change:
             changed.append(name)
-    seen = dataclasses.replace(progress, watches=watches, **changes)
+    seen = replaced(progress, watches=watches, **changes)
     return seen, Scores(by_channel, surprise, tuple(changed))
