@@ -24,7 +24,9 @@ from streamgp.inference.learner import Learner
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.kernels import (
+    CARMA,
     RBF,
+    SHO,
     FunctionKernel,
     Kernel,
     Linear,
@@ -68,7 +70,9 @@ from streamgp.store import Store
 from streamgp.version import __version__ as __version__
 
 __all__ = [
+    "CARMA",
     "RBF",
+    "SHO",
     "VEM",
     "AbstractStrategy",
     "Adaptive",

@@ -61,7 +61,7 @@ class _Version(NamedTuple):
 
 
 class ContinualGP(plot.Drawn):
-    """A multi-task Gaussian process that learns from a stream and keeps none of it.
+    """A multi-task Gaussian process that learns from a stream without keeping it.
 
     One model may be used from several threads. Updates wait for each other; predictions never wait
     and see the model as the last finished update left it.
@@ -72,7 +72,7 @@ class ContinualGP(plot.Drawn):
             `(kernel, n)` stands for n functions drawn from one kernel. By default one for a single
             channel with one latent parameter, else one per latent parameter, at most three. Where
             only their number is given they are smooth (`RBF`), or over one input, if the engine may
-            be a chain, a rough and a smooth part (`kernels.over_time`).
+            be a chain, a fast, a medium and a slow part (`kernels.over_time`).
         inducing: A placement strategy: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of a
             `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
         learning: `VEM`, or None to leave all hyperparameters where they start.
@@ -95,10 +95,15 @@ class ContinualGP(plot.Drawn):
             channel.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
-            (Matérn, Periodic, Linear, Constant, their sums and products), at a cost that does not
-            grow with the length of the stream. "dense": as values at inducing points, for
-            everything. "auto": a chain where that is possible and `inducing`, `factorised` and
+            (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
+            that does not grow with the length of the stream. "dense": as values at inducing points,
+            for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
             `carry` are left alone.
+        open_rows: On a chain, how many observations are kept for a while: the latest ones of
+            channels that are neither `Gaussian` nor `LogNormal`. What they say is worked out again
+            with every observation that comes, so that single samples are learned as well as
+            batches. An observation is let go once so many later ones have come. 0 keeps none, and
+            where the past fades (`forgetting`) none are kept either.
         outliers: What becomes of observations that are surprising beyond reason. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.
@@ -137,6 +142,7 @@ class ContinualGP(plot.Drawn):
         seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
+        open_rows: int = 20,
         outliers: Rule = "keep",
         seed: int = 0,
     ):
@@ -144,7 +150,8 @@ class ContinualGP(plot.Drawn):
         weights = dict(mixing or {})
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
-        engines = Engines(engine, as_strategy(inducing), learner)
+        kept = open_rows if rule.factor == 1.0 else 0  # the site of an open row cannot fade
+        engines = Engines(engine, as_strategy(inducing), learner, kept)
         specification = Specification(
             named,
             latents,
@@ -312,7 +319,7 @@ class ContinualGP(plot.Drawn):
         columns: Any = None,
         learn: bool = True,
     ) -> UpdateReport:
-        """Fold a batch in and let go of it.
+        """Fold a batch in and let go of it, but for `open_rows`.
 
         Call it as `update(x, y)` where there is a single channel, or as `update({name: (x, y), …})`
         with any subset of the channels and any number of observations of each. Or with a pandas or
@@ -618,7 +625,7 @@ class ContinualGP(plot.Drawn):
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
-        what the model knows, how it was set up and its `notes`, and no data.
+        what the model knows, how it was set up and its `notes`, and no data but open rows.
 
         Args:
             path: Of the file.

@@ -315,12 +315,22 @@ def is_kernel(value: Any) -> bool:
     return isinstance(value, Kernel) or "tinygp" in modules
 
 
+def is_quasiseparable(value: Any) -> bool:
+    """Whether it is one of tinygp's kernels that have states."""
+    modules = (cls.__module__ for cls in type(value).__mro__)
+    return "tinygp.kernels.quasisep" in modules
+
+
 def as_kernel(value: Any) -> Kernel:
     """A kernel as it is, a number as a constant one, one of tinygp's through its adapter."""
     if isinstance(value, Kernel):
         return value
     if _is_factor(value):
         return Constant(value)
+    if is_quasiseparable(value):
+        from streamgp.kernels.quasisep_adapter import native
+
+        return native(value)
     if is_kernel(value):
         from streamgp.kernels.tinygp_adapter import adapted
 

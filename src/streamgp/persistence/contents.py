@@ -86,6 +86,7 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
         "learner": updater.engines.settings,
         "inducing": as_given(updater.engines.strategy),
         "engine": updater.engines.choice,
+        "open_rows": updater.engines.open_rows,
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
         "outliers": updater.outliers,
@@ -122,7 +123,7 @@ def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
     gained: Document = {
         "scale": True, "seasons": (), "over_time": False, "notes": {}, "bookkeeping": {},
-        "engine": "auto", "outliers": "keep",
+        "engine": "auto", "outliers": "keep", "open_rows": 0,
     }  # fmt: skip
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
     asked = (
@@ -137,7 +138,8 @@ def _build(contents: Document, tensors: Tensors) -> Contents:
         "over_time",
     )
     specification = Specification(**{name: parts[name] for name in asked})
-    engines = Engines(parts["engine"], as_strategy(parts["inducing"]), parts["learner"])
+    strategy = as_strategy(parts["inducing"])
+    engines = Engines(parts["engine"], strategy, parts["learner"], parts["open_rows"])
     rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
     updater = Updater(specification, engines, *rules)
     return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])

@@ -22,7 +22,7 @@ BUDGET = 256
 class ContinualGPRegressor(BaseProbaRegressor):
     """A Gaussian process regressor that predicts distributions and goes on learning.
 
-    `update` folds in further rows and keeps none of them. Several outputs are the channels of one
+    `update` folds in further rows and lets go of them. Several outputs are the channels of one
     model, so that each output helps to predict the others. An entry of y that is NaN was not
     observed.
 

@@ -169,8 +169,8 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
     )
     kills = parsers["store_kills"]
     kills.add_argument("--kills", type=int, default=200, help="the number of kills (default: 200)")
-    kills.add_argument("--rows", type=int, default=3000, help="rows of a table (default: 3000)")
-    kills.add_argument("--keys", type=int, default=40, help="keys of a table (default: 40)")
+    kills.add_argument("--rows", type=int, default=1000, help="rows of a table (default: 1000)")
+    kills.add_argument("--keys", type=int, default=16, help="keys of a table (default: 16)")
     parsers["large"].add_argument(
         "--rows", type=int, default=1_000_000, help="rows of the batch (default: 1000000)"
     )

@@ -19,7 +19,8 @@ def ahead(
         x: Times after the last of the chain.
         channel: The number of the channel.
     """
-    known, model, size = state.known, state.plain, state.known.law.size
+    known, model = state.whole.known, state.plain
+    size = known.law.size
     last, end = known.links[-1].last, known.links[-1].segment.times[-1]
     mean, covariance = np.zeros((2 * size, last.mean.shape[2])), np.zeros((2 * size, 2 * size))
     mean[size:], covariance[size:, size:] = last.mean[0], last.spread[0]

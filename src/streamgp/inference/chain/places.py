@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from streamgp.inference.chain.known import Known
+from streamgp.inference.chain.known import Known, Window
 from streamgp.inference.chain.law import Between, Law
 
 
@@ -23,6 +23,24 @@ class Places(NamedTuple):
     which: Int[np.ndarray, " m"]
     of_row: Int[np.ndarray, " N"]
     between: Between
+
+
+def places_of(
+    known: Known, window: Window, place: Int[np.ndarray, " N"], between: Between
+) -> Places:
+    """The same of rows whose intervals in a window are known already.
+
+    Args:
+        known: The chain.
+        window: Some links of it.
+        place: The interval of each row in the window.
+        between: What the rows see of the states around them.
+    """
+    counts = [link.segment.count for link in known.links[window.first : window.stop]]
+    ends = np.cumsum(counts)
+    distinct, of_row = np.unique(place, return_inverse=True)
+    link = np.searchsorted(ends, distinct, side="right")
+    return Places(window.first + link, distinct - (ends - counts)[link], of_row, between)
 
 
 def places(known: Known, x: Float[np.ndarray, " N"], law: Law | None = None) -> Places:
