@@ -167,7 +167,7 @@ def test_what_is_refused(daily, plain):
         daily.plot_components()
     with pytest.raises(sgp.DataError, match="components among"):
         plain.plot_components(parts=["trend"])
-    with pytest.raises(sgp.DataError, match="4 axes, one for the sum"):
+    with pytest.raises(sgp.DataError, match="5 axes, one for the sum"):
         plain.plot_components(ax=plt.subplots(2)[1])
     wide = sgp.ContinualGP(sgp.Gaussian(), learning=None)
     wide.update(np.zeros((3, 2)), np.arange(3.0))

@@ -25,8 +25,10 @@ def noiseless():
     return Gaussian(1e-9)
 
 
-def begun(step=1.0):
-    return Horizons().seen(np.array([0.0, step]), np.zeros(2), noiseless(), STANDARD)
+def begun():
+    """Rows at 0 and 1, in two updates."""
+    first = Horizons().seen(np.zeros(1), np.zeros(1), noiseless(), STANDARD)
+    return first.seen(np.ones(1), np.zeros(1), noiseless(), STANDARD)
 
 
 def horizons_of(model, name="y"):
@@ -40,6 +42,7 @@ def test_the_step_is_the_usual_distance_of_the_first_rows():
     alone = Horizons().seen(x[:1], x[:1], noiseless(), STANDARD)
     assert alone.step == 0
     assert alone.issued(0.0, predict_line) is alone
+    assert first.issued(30.0, predict_line) is first  # there may be no second update
     assert alone.seen(np.array([3.0]), x[:1], noiseless(), STANDARD).step == 3.0
 
 
@@ -52,6 +55,7 @@ def test_forecasts_are_made_at_powers_of_two_and_their_number_is_bounded():
         known = known.issued(now, predict_line)
         most = max(most, len(known.pending))
     assert most <= 10 * HORIZONS
+    assert len(known.counts) == HORIZONS
     assert min(known.counts) > 10
     assert known.is_sound(1)
 
@@ -63,7 +67,7 @@ def test_a_score_is_where_the_row_fell_in_the_forecast_of_its_own_time():
         x = 5.0 + late
         z = 1.7
         seen = known.seen(np.array([x]), np.array([0.1 * x**2 + z]), noiseless(), STANDARD)
-        assert seen.counts[:3] == (0, 1, 0)  # the forecast four steps ahead
+        assert seen.counts == (0, 1)  # the forecast four steps ahead
         fresh = QuantileTracker().seen([[z]])
         np.testing.assert_allclose(seen.trackers[1].places, fresh.places)
         assert 5.0 not in seen.pending[:, 0]
@@ -72,7 +76,7 @@ def test_a_score_is_where_the_row_fell_in_the_forecast_of_its_own_time():
 def test_a_forecast_whose_time_has_passed_is_gone_without_a_score():
     known = begun().issued(1.0, predict_line)
     later = known.seen(np.array([5.6]), np.zeros(1), noiseless(), STANDARD)
-    assert later.counts == (0,) * HORIZONS
+    assert later.counts == ()
     assert later.pending[:, 0].min() == 9.0
 
 
@@ -88,8 +92,7 @@ def test_scores_are_in_units_of_what_is_usual_just_before():
 def test_between_horizons_scores_are_interpolated_and_beyond_the_last_they_stay():
     double = QuantileTracker(-2.5631, 2.5631)
     known = begun()._replace(
-        trackers=(QuantileTracker(), double, *[QuantileTracker()] * (HORIZONS - 2)),
-        counts=(50, 50, *[0] * (HORIZONS - 2)),
+        trackers=(QuantileTracker(), double, QuantileTracker()), counts=(50, 50, 7)
     )
     steps = np.array([1.0, 2.0, 2 * np.sqrt(2), 4.0, 500.0])
     (found,) = known.scores([0.975], steps, QuantileTracker())
@@ -145,10 +148,13 @@ def settings(engine):
 
 
 def test_bands_far_ahead_hold_what_they_promise():
-    model = sgp.ContinualGP(sgp.Gaussian(sgp.fixed(0.2)), **settings("chain"))
-    plain, calibrated = feed(model)
-    assert plain < 0.7
-    assert 0.83 < calibrated < 0.97
+    shares = []
+    for seed in range(4):
+        model = sgp.ContinualGP(sgp.Gaussian(sgp.fixed(0.2)), **settings("chain"))
+        shares.append(feed(model, seed=seed))
+    plain, calibrated = np.mean(shares, axis=0)
+    assert plain < 0.6
+    assert 0.85 < calibrated < 0.95
     near, far = (model.forecast(k, every=1.0) for k in (1, 32))
     widths = [
         [np.diff(p.interval(0.9, calibrated=c), axis=0)[0, -1] for c in (False, True)]
@@ -249,8 +255,9 @@ def test_they_are_saved_and_go_on_as_they_were():
     "wrong",
     [
         {"counts": (1, 2)},
-        {"counts": (-1,) * HORIZONS},
-        {"trackers": (QuantileTracker(low=np.nan),) * HORIZONS},
+        {"counts": (-1,), "trackers": (QuantileTracker(),)},
+        {"counts": (1,), "trackers": (QuantileTracker(low=np.nan),)},
+        {"counts": (1,) * 11, "trackers": (QuantileTracker(),) * 11},
         {"pending": np.full((1, 8), np.nan)},
         {"pending": np.zeros((1, 5))},
         {"pending": np.full((1, 8), 99.0)},

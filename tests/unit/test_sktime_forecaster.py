@@ -15,6 +15,7 @@ from streamgp import (
     Gaussian,
     Matern32,
     Poisson,
+    Seasonal,
     Trend,
     fixed,
 )
@@ -238,8 +239,8 @@ def test_settings_reach_the_model():
     assert model.model_.channels == ("a", "y1")
     assert [type(c).__name__ for c in model.model_.likelihoods.values()] == ["Gaussian", "StudentT"]
     weights = model.model_.mean_weights
-    assert weights["a"]["weights"].shape == (1, 1 + 1 + 8)
-    assert weights["y1"]["weights"].shape == (1, 1 + 8)
+    assert weights["a"]["weights"].shape == (1, 1 + 1 + 2 * Seasonal("7D").harmonics)
+    assert weights["y1"]["weights"].shape == (1, 1 + 2 * Seasonal("7D").harmonics)
     assert [len(points) for points in model.model_.inducing_points] == [5, 5]
     assert model.model_.engine == "dense"
     twice = forecaster().fit(pd.DataFrame({"y1": WAVE, 0: WAVE}, DAYS))

@@ -54,15 +54,15 @@ class Horizons(NamedTuple):
         trackers: The quantiles of normal scores of each horizon, from the centre and in units of
             the spread of those of rows that were predicted just before they came. So a change of
             noise is followed at once, and only what grows with the distance is left to learn.
-        counts: How many scores each of them has.
+        counts: How many scores each of them has. Horizons after the last that has any are left out.
     """
 
     step: float = 0.0
     last: float = -math.inf
     reach: float = 0.0
     pending: Float[np.ndarray, "n w"] = np.zeros((0, 0))
-    trackers: tuple[QuantileTracker, ...] = (QuantileTracker(),) * HORIZONS
-    counts: tuple[int, ...] = (0,) * HORIZONS
+    trackers: tuple[QuantileTracker, ...] = ()
+    counts: tuple[int, ...] = ()
 
     @property
     def lengths(self) -> Float[np.ndarray, " h"]:
@@ -111,7 +111,7 @@ class Horizons(NamedTuple):
             now: The latest input of the model.
             predict: What it says of the channel's latent parameters.
         """
-        if not self.step > 0:
+        if not (self.step > 0 and self.reach > 0):  # many models are only ever updated once
             return self
         lengths, pending = self.lengths, self.pending
         made = np.full(HORIZONS, -np.inf)
@@ -146,7 +146,7 @@ class Horizons(NamedTuple):
         beyond the last that has enough scores, they stay.
         """
         first = math.log2(max(self.reach / self.step, 1.0)) if self.step > 0 else 0.0
-        known = [k for k in range(HORIZONS) if self.counts[k] >= _ENOUGH and k + 1 > first]
+        known = [k for k, n in enumerate(self.counts) if n >= _ENOUGH and k + 1 > first]
         places = [first, *(k + 1.0 for k in known)]
         every = [QuantileTracker(places=near.places), *(self.trackers[k] for k in known)]
         steps = ahead / self.step if self.step > 0 else np.zeros(len(ahead))
@@ -159,7 +159,7 @@ class Horizons(NamedTuple):
         width = 2 + len(_NODES) * (latents + latents**2)
         numbers = self.pending[:, 1] if len(self.pending) else np.zeros(0)
         return (
-            len(self.trackers) == len(self.counts) == HORIZONS
+            len(self.trackers) == len(self.counts) <= HORIZONS
             and all(tracker.is_finite() for tracker in self.trackers)
             and all(isinstance(count, int) and count >= 0 for count in self.counts)
             and (not len(self.pending) or self.pending.shape[1] == width)
@@ -197,11 +197,11 @@ class Horizons(NamedTuple):
         scores = _normal_scores(likelihood, y, mean, covariance, sum(self.counts))
         near, trackers, counts = before(), list(self.trackers), list(self.counts)
         standard = (scores - near.centre) / near.width
-        for k in np.unique(number[np.isfinite(standard)]):
+        for k in np.unique(number[np.isfinite(standard)]).tolist():
             own = standard[(number == k) & np.isfinite(standard)]
-            if not counts[k]:
-                nearer = k and counts[k - 1]
-                trackers[k] = trackers[k - 1] if nearer else QuantileTracker(places=near.places)
+            while len(counts) <= k:  # a horizon begins with what is known of the one before it
+                trackers.append(trackers[-1] if trackers else QuantileTracker(places=near.places))
+                counts.append(0)
             trackers[k] = trackers[k].seen([own.tolist()])
             counts[k] += len(own)
         return self._replace(trackers=tuple(trackers), counts=tuple(counts))

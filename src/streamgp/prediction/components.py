@@ -71,8 +71,8 @@ class Components(Mapping[str, Component]):
         >>> model = sgp.ContinualGP(sgp.Gaussian(), mean=mean, seasons=[7])
         >>> report = model.update(day, 5 + 0.1 * day + np.sin(2 * np.pi * day / 7))
         >>> parts = model.forecast(7, every=1).components()
-        >>> parts.names
-        ('level', 'trend', 'season 7', 'latent 0: Matern32', 'latent 0: Matern52')
+        >>> parts.names[:4]
+        ('level', 'trend', 'season 7', 'latent 0: Matern12')
         >>> bool(abs(parts["season 7"].mean.max() - 1) < 0.1)
         True
     """
