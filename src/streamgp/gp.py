@@ -169,6 +169,12 @@ class ContinualGP:
         self._warned = False  # of the budget
 
     @classmethod
+    def _begun(cls, updater: Updater, progress: Progress) -> "ContinualGP":
+        model = cls.__new__(cls)
+        model._set_up(_Version(updater, progress), {}, {})
+        return model
+
+    @classmethod
     def _of(cls, contents: persistence.Contents) -> "ContinualGP":
         model = cls.__new__(cls)
         version = _Version(contents.updater, contents.progress)

@@ -61,11 +61,8 @@ def merge(ancestor: ContinualGP, models: Iterable[ContinualGP]) -> ContinualGP:
     for progress in progresses:
         _check_descends(progress, before)
     state = combine(before.state, [said_since(before.state, own.state) for own in progresses])
-    merged = ContinualGP.__new__(ContinualGP)
-    version = ancestor._version._replace(
-        updater=updater, progress=_progress(before, progresses, state)
-    )
-    merged._set_up(version, dict(ancestor.notes), {})
+    merged = ContinualGP._begun(updater, _progress(before, progresses, state))
+    merged.notes.update(ancestor.notes)
     return merged
 
 

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import streamgp as sgp
+from streamgp.fleet import together, work
+from streamgp.fleet.together import made
 
 
 def _model(**settings):
@@ -219,6 +221,10 @@ def test_predictions_by_key():
     table = found.to_frame(key="patient")
     assert list(table["patient"]) == ["B", "B", "A"]
     assert list(fleet.predict([1.0], keys=["A"])) == ["A"]
+    arrow = fleet.predict(pa.Table.from_pandas(asked), key="key")
+    assert np.array_equal(arrow["B"].mean, found["B"].mean)
+    with pytest.raises(sgp.DataError, match="a table to go with"):
+        fleet.predict([1.0], key="key")
     assert list(fleet.predict([1.0]).to_frame(backend="polars")["key"]) == list(fleet)
 
 
@@ -340,3 +346,39 @@ def test_an_outlier_is_counted_when_updates_are_made_together():
     waiting = fleet["A"]._version.progress.calibrations["y"].waiting
     wanted = models["A"]._version.progress.calibrations["y"].waiting
     assert np.allclose(waiting, wanted, rtol=1e-7, equal_nan=True)
+
+
+def test_a_model_that_changes_meanwhile_learns_on_top_of_that(monkeypatch):
+    rng = np.random.default_rng(14)
+    fleet = sgp.Fleet(_model())
+    fleet.update(_table(rng, ["A", "B"], 15), key="key", inputs="time")
+    models = pickle.loads(pickle.dumps(dict(fleet)))
+    table = _table(rng, ["A", "B"], 3, 11.0, 1.0)
+
+    def slow(updates):
+        fleet["A"].update([10.5], [1.0])  # as another thread would
+        return made(updates)
+
+    monkeypatch.setattr(work, "made", slow)
+    assert not fleet.update(table, key="key", inputs="time").errors
+    models["A"].update([10.5], [1.0])
+    for key, rows in table.groupby("key"):
+        models[key].update(rows[["time", "y"]], inputs="time")
+    _assert_same(fleet, models, np.linspace(0, 13, 7))
+
+
+def test_what_cannot_be_computed_together_is_done_by_each_model(monkeypatch):
+    rng = np.random.default_rng(15)
+    fleet = sgp.Fleet(_model())
+    fleet.update(_table(rng, ["A", "B"], 15), key="key", inputs="time")
+    table = _table(rng, ["A", "B"], 3, 11.0, 1.0)
+    models = pickle.loads(pickle.dumps(dict(fleet)))
+
+    def fail(self):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(together.Many, "absorbed", fail)
+    assert not fleet.update(table, key="key", inputs="time").errors
+    for key, rows in table.groupby("key"):
+        models[key].update(rows[["time", "y"]], inputs="time")
+    _assert_same(fleet, models, np.linspace(0, 13, 7), 0.0)

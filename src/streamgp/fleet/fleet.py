@@ -1,43 +1,36 @@
 """Fleet: models of one kind, by key."""
 
-import dataclasses
 import logging
 import os
 import threading
 import time
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from streamgp import persistence
-from streamgp.data.axes import Axis, input_names
-from streamgp.data.batch import Rows
+from streamgp.data.axes import Axis
 from streamgp.data.epochs import epochs
 from streamgp.data.frames import make_frame
 from streamgp.data.keys import as_table, keyed
-from streamgp.data.reader import Intake, Layout
-from streamgp.data.schema import Schema
+from streamgp.data.reader import Layout
 from streamgp.errors import ConfigurationError, DataError, EpochWarning, problem
+from streamgp.fleet.checks import check_is_blank, check_is_of_kind, check_not_both
 from streamgp.fleet.intakes import Intakes, read
-from streamgp.fleet.plain import plain
+from streamgp.fleet.members import Members
 from streamgp.fleet.pool import Pool
 from streamgp.fleet.population import Population
 from streamgp.fleet.predictions import FleetPredictions
 from streamgp.fleet.report import FleetReport, Line, table
-from streamgp.fleet.shared import Shared, check_is_chain, shared_by
-from streamgp.fleet.stored import Sample, StoredLatest, StoredModels
-from streamgp.fleet.together import Done, made
+from streamgp.fleet.shared import shared_by
+from streamgp.fleet.work import Work
 from streamgp.gp import ContinualGP
 from streamgp.numerics.blas_threads import on_one_blas_thread
-from streamgp.online.report import Result, UpdateReport
 from streamgp.store import Change, Store
 
 _log = logging.getLogger(__name__)
-
-_SAMPLE = 200  # models of a store that are looked at for what all have in common
 
 
 class Fleet(Mapping[Hashable, ContinualGP]):
@@ -91,36 +84,17 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         store: Store | str | os.PathLike[str] | None = None,
         live: int = 1000,
     ):
-        _check_is_blank(model)
-        _check_not_both(population, shared)
-        self._template = model._version
-        self._pool = Pool() if population else None
-        self._shared: Shared | None = None
+        check_is_blank(model)
+        check_not_both(population, shared)
+        updater, progress = model._version
         if shared:
-            self._shared, updater = shared_by(self._template.updater)
-            self._template = self._template._replace(updater=updater)
-        self._models: MutableMapping[Hashable, ContinualGP] = {}
-        self._latest: MutableMapping[Hashable, dict[str, float]] = {}  # input of each channel
-        self._axes: tuple[Axis, ...] = ()
-        self._total = 0  # observations, of keys that are gone too
-        self._first = (self._pool, self._shared)  # before anything is learned
+            together, updater = shared_by(updater)
+            self._members = Members(updater, progress, shared=together)
+        else:
+            self._members = Members(updater, progress, Pool() if population else None)
         self._lock = threading.RLock()
         if store is not None:
-            self._models = StoredModels(store if isinstance(store, Store) else Store(store), live)
-            self._latest = StoredLatest(self._models)
-            self._take_over()
-
-    def _take_over(self) -> None:
-        """Have the form of the models that the store has."""
-        key = next(iter(self), None)
-        if key is not None:
-            try:
-                self._check_is_of_kind(self[key])
-            except ConfigurationError:
-                self.close()
-                raise
-            self._axes = self[key].axes
-        self._read_common()
+            self._members.keep_in(store if isinstance(store, Store) else Store(store), live)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -133,42 +107,37 @@ class Fleet(Mapping[Hashable, ContinualGP]):
     @property
     def channels(self) -> tuple[str, ...]:
         """The names of the channels of every model, in order."""
-        return self._template.updater.specification.names
+        return self._members.updater.specification.names
 
     @property
     def axes(self) -> tuple[Axis, ...]:
         """What each input column is; none before the first data."""
-        return self._axes
+        return self._members.axes
 
     @property
     def latest(self) -> float:
         """The largest first input of all keys so far, as a number (times in days)."""
-        if isinstance(self._models, StoredModels):
-            return self._models.latest
-        found = (value for own in list(self._latest.values()) for value in own.values())
-        return max(found, default=-np.inf)
+        return self._members.newest
 
     @property
     def population(self) -> Population | None:
         """What new keys start from; None if nothing was asked for, or too few keys have learned."""
-        if self._shared is not None:
-            return self._shared.start
-        return None if self._pool is None else self._pool.population
+        return self._members.population
 
     def __getitem__(self, key: Hashable) -> ContinualGP:
-        model = self._models[key]
-        if self._shared is not None:
-            self._shared.adopted(model)
+        model = self._members.model(key)
+        if model is None:
+            raise KeyError(key)
         return model
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(list(self._models))
+        return iter(list(self._members.models))
 
     def __len__(self) -> int:
-        return len(self._models)
+        return len(self._members.models)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._models
+        return key in self._members.models
 
     def __repr__(self) -> str:
         return f"<Fleet of {len(self):,} models; channels {list(self.channels)}>"
@@ -186,19 +155,16 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             ConfigurationError: If the key exists, or the model has other channels.
         """
-        with self._lock, self._saving():
-            if key in self._models:
+        with self._lock, self._members.saving():
+            if key in self._members.models:
                 raise ConfigurationError(
                     problem("a new key", f"{key!r}, which exists", "Use `fleet[key]`.")
                 )
             if model is not None:
-                self._check_is_of_kind(model)
-            self._models[key] = self._blank() if model is None else model
-            self._total += sum(self._models[key].observations.values())
-            self._latest[key] = self._latest_of(self._models[key])
-            if model is not None and not self._axes:
-                self._axes = model.axes
-            return self._models[key]
+                check_is_of_kind(model, self._members.updater.specification.channels)
+            added = self._members.blank() if model is None else model
+            self._members.add(key, added)
+            return added
 
     def remove(self, key: Hashable) -> ContinualGP:
         """Take a key out of the fleet.
@@ -212,9 +178,10 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             KeyError: If there is no such key.
         """
-        with self._lock, self._saving():
-            self._latest.pop(key, None)
-            return self._models.pop(key)
+        with self._lock, self._members.saving():
+            return self._members.remove(key)
+
+    # -- storing -------------------------------------------------------------------------------
 
     @contextmanager
     def transaction(self) -> Iterator[Change]:
@@ -239,9 +206,8 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             ...     change.set_offset("readings.csv", {"row": 2})
             >>> fleet.close(); folder.cleanup()
         """
-        with self._lock, self._saving_common(), self._stored().transaction() as change:
+        with self._lock, self._members.transaction() as change:
             yield change
-            self._write_common()
 
     @property
     def store(self) -> Store:
@@ -250,82 +216,11 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         Raises:
             ConfigurationError: If the fleet has no store.
         """
-        return self._stored().store
+        return self._members.stored.store
 
     def close(self) -> None:
         """Let go of the store."""
-        self._stored().store.close()
-
-    def _stored(self) -> StoredModels:
-        if not isinstance(self._models, StoredModels):
-            raise ConfigurationError(
-                problem("a fleet with a store", "one without", "Call `Fleet(…, store=path)`.")
-            )
-        return self._models
-
-    @contextmanager
-    def _saving(self) -> Iterator[None]:
-        """A block whose changes are stored together, if there is a store."""
-        if isinstance(self._models, dict):
-            yield
-            return
-        with self._saving_common(), self._stored().saving():
-            yield
-            self._write_common()
-
-    @contextmanager
-    def _saving_common(self) -> Iterator[None]:
-        """A block after which, if it fails, what is common to all keys is as it was."""
-        axes = self._axes
-        try:
-            yield
-        except BaseException:
-            self._axes = axes
-            self._read_common()
-            raise
-
-    def _write_common(self) -> None:
-        """Hand over what is common to all keys to those who store it."""
-        common = {"pool": self._pool, "shared": self._shared, "total": self._total}
-        self._stored().common = persistence.wrap(common)
-
-    def _read_common(self) -> None:
-        (pool, shared), common = self._first, self._stored().common
-        found = persistence.unwrap(common) if common else {}
-        self._total = found.get("total", 0)
-        self._pool = pool and (found.get("pool") or pool)
-        self._shared = shared and (found.get("shared") or shared)
-
-    def _some(self) -> Mapping[Hashable, ContinualGP]:
-        """The models that something common to all is learned from."""
-        return self if isinstance(self._models, dict) else Sample(self, _SAMPLE, self._total)
-
-    def _blank(self) -> ContinualGP:
-        """A new model."""
-        model, version = ContinualGP.__new__(ContinualGP), self._template
-        if self.population is not None:
-            asked = self.population.specification(version.updater.specification)
-            updater = dataclasses.replace(version.updater, specification=asked)
-            version = version._replace(updater=updater)
-        model._set_up(version, {}, {})
-        return model
-
-    def _latest_of(self, model: ContinualGP) -> dict[str, float]:
-        """The latest input of each channel; of a model that comes from elsewhere, of all."""
-        latest = model._version.progress.latest
-        return {name: latest for name, seen in model.observations.items() if seen}
-
-    def _check_is_of_kind(self, model: ContinualGP) -> None:
-        families = {name: type(own) for name, own in model.likelihoods.items()}
-        own = self._template.updater.specification.channels
-        if families != {name: type(likelihood) for name, likelihood in own.items()}:
-            raise ConfigurationError(
-                problem(
-                    f"a model with channels {list(own)} of the fleet's families",
-                    repr(model),
-                    "All models of a fleet are of one kind.",
-                )
-            )
+        self._members.stored.store.close()
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -364,11 +259,12 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             DataError: If the table as a whole cannot be used.
         """
         begin, layout = time.perf_counter(), Layout(inputs, channel, value, columns)
-        with self._lock, self._saving():
-            families = self._template.updater.specification.channels
-            intakes = read(data, key, layout, families, self._axes, self._schema_of)
+        members = self._members
+        with self._lock, members.saving():
+            families = members.updater.specification.channels
+            intakes = read(data, key, layout, families, members.axes, members.schema_of)
             self._note_form(intakes)
-            work = _Work(self, learn)
+            work = Work(members, learn)
             work.all(intakes)
             report = work.report(intakes, begin)
         if report.errors:
@@ -377,27 +273,16 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             _log.info("%s", report)
         return report
 
-    def _schema_of(self, key: Hashable) -> Schema:
-        model = self._models.get(key)
-        return Schema() if model is None else model._version.progress.schema
-
     def _note_form(self, intakes: Intakes) -> None:
         """Take the form of the first data as the fleet's."""
-        first = next((i for i in intakes.read.values() if i.rows is not None), None)
-        if self._axes or first is None or first.rows is None:
+        rows = next((i.rows for i in intakes.read.values() if i.rows is not None), None)
+        if self.axes or rows is None:
             return
-        axes = first.schema.axes
-        if self._shared is not None:
-            check_is_chain(self._template.updater, input_names(axes), axes)
-        self._axes = axes
-        sentence = epochs(first.rows.x, self._axes)
+        first = next(i for i in intakes.read.values() if i.rows is rows)
+        self._members.take_form(first.schema.axes)
+        sentence = epochs(rows.x, self.axes)
         if sentence is not None:
             warnings.warn(sentence, EpochWarning, stacklevel=4)
-
-    def _learn_shared(self) -> None:
-        """Learn the hyperparameters of all keys, if they are shared and that is due."""
-        if self._shared is not None and self._shared.is_due(self._total):
-            self._shared = self._shared.learned(self._some(), self._total)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -432,26 +317,25 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             chosen = [k for k in self if self._has_data(k)] if keys is None else list(keys)
             asked = dict.fromkeys(chosen, x)
         else:
-            split = keyed(as_table(x), key)
+            table = as_table(x)
+            if table is None:
+                raise DataError(
+                    problem("a table to go with `key=`", type(x).__name__, "Leave out `key=`.")
+                )
+            split = keyed(table, key)
             asked = dict(zip(split.keys, map(split.part, split.rows_of()), strict=True))
         parts: dict[Hashable, Any] = {}
         errors: dict[Hashable, Exception] = {}
         for name, own in asked.items():
             try:
-                parts[name] = self._known(name).predict(own, channel)
+                parts[name] = self._members.known(name).predict(own, channel)
             except DataError as error:
                 errors[name] = error
         return FleetPredictions(parts, errors)
 
     def _has_data(self, key: Hashable) -> bool:
-        model = self._models.get(key)
+        model = self._members.models.get(key)
         return model is not None and model.state is not None
-
-    def _known(self, key: Hashable) -> ContinualGP:
-        model = self.get(key)
-        if model is None:
-            raise DataError(problem("a key of the fleet", repr(key), "Update it first."))
-        return model
 
     # -- looking -------------------------------------------------------------------------------
 
@@ -468,155 +352,13 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         """
         lines = []
         with self._lock:
-            for key, model in self._models.items():
+            for key, model in self._members.models.items():
                 records = model._version.progress.calibrations
                 for name, seen in model.observations.items():
-                    last = self._latest[key].get(name, -np.inf)
+                    last = self._members.latest[key].get(name, -np.inf)
                     record = records.get(name)
                     lines.append(Line(key, name, seen, 0.0, 0.0, False, 0, last, record))
             columns = table(lines, self.latest)
         for name in ("log_predictive", "surprise", "changed", "outliers"):
             del columns[name]
         return make_frame(columns, backend)
-
-
-@dataclasses.dataclass
-class _Work:
-    """One update of a fleet as it goes on."""
-
-    fleet: Fleet
-    learn: bool
-    keys: list[Hashable] = dataclasses.field(default_factory=list)
-    learned: list[Hashable] = dataclasses.field(default_factory=list)
-    lines: list[Line] = dataclasses.field(default_factory=list)
-    errors: dict[Hashable, Exception] = dataclasses.field(default_factory=dict)
-
-    def all(self, intakes: Intakes) -> None:
-        """Update all models, those whose updates are plain together."""
-        simple = []
-        for key, intake in intakes.read.items():
-            model = self.fleet.get(key)
-            update = None if model is None else plain(key, model, intake, learn=self.learn)
-            if update is None:
-                self.one(key, intake)
-            else:
-                simple.append(update)
-        for done in made(simple):
-            if not (isinstance(done, Done) and self._kept(done)):
-                update = done.update if isinstance(done, Done) else done
-                self.one(update.key, update.intake)
-        if self.learn:
-            self.fleet._learn_shared()
-
-    def _kept(self, done: Done) -> bool:
-        """Keep what an update led to, unless the model was changed by someone else meanwhile."""
-        update, scores = done.update, done.scores
-        with update.model._changing() as (_, progress):
-            if progress is not update.progress:
-                return False
-            update.model._version = update.model._version._replace(progress=done.progress)
-        self.keys.append(update.key)
-        self.fleet._total += update.rows.size
-        latest = self._latest(update.key, update.rows)
-        for name, own in scores.rows.items():
-            self.lines.append(
-                Line(
-                    update.key,
-                    name,
-                    len(own),
-                    float(own.sum()) / len(own),
-                    scores.surprise[name],
-                    name in scores.changed,
-                    scores.outliers[name],
-                    latest[name],
-                    done.progress.calibrations.get(name),
-                )
-            )
-        return True
-
-    def _latest(self, key: Hashable, rows: Rows | None) -> dict[str, float]:
-        """The latest input of each channel of a key, with these rows."""
-        latest = self.fleet._latest.setdefault(key, {})
-        if rows is not None:
-            for d, now in zip(rows.channel.tolist(), rows.x[:, 0].tolist(), strict=True):
-                name = rows.names[d]
-                if now > latest.get(name, -np.inf):
-                    latest[name] = now
-        return latest
-
-    def one(self, key: Hashable, intake: Intake) -> None:
-        """Update one model by itself. A key whose first batch fails does not come to be."""
-        fleet = self.fleet
-        model = fleet._blank() if key not in fleet else fleet[key]
-        try:
-            with model._changing() as (updater, progress):
-                if intake.rows is None:
-                    report = model._passed_over(intake)
-                else:
-                    start = dataclasses.replace(progress, schema=intake.schema)
-                    result = updater.update(start, intake.rows, learn=self.learn)
-                    report = model._keep(result, intake)
-        except Exception as error:  # one key's failure must not be that of ten thousand
-            self.errors[key] = error
-            return
-        fleet._models.setdefault(key, model)
-        self.keys.append(key)
-        self._note(key, intake, report)
-        if self.learn:  # so that further new keys of a first table start from these
-            fleet._learn_shared()
-
-    def _note(self, key: Hashable, intake: Intake, report: UpdateReport) -> None:
-        latest = self._latest(key, intake.rows)
-        self.fleet._total += sum(report.observations.values())
-        if report.result is Result.LEARNED:
-            self.learned.append(key)
-            if self.fleet._pool is not None:
-                self.fleet._pool = self.fleet._pool.seen(key, self.fleet._some())
-        for name, count in report.observations.items():
-            self.lines.append(
-                Line(
-                    key,
-                    name,
-                    count,
-                    report.log_predictive[name],
-                    report.surprise.get(name, np.nan),
-                    name in report.changed,
-                    report.outliers.get(name, 0),
-                    latest[name],
-                    report._calibrations.get(name),
-                )
-            )
-
-    def report(self, intakes: Intakes, begin: float) -> FleetReport:
-        """What was done."""
-        return FleetReport(
-            self.keys,
-            self.learned,
-            {**intakes.errors, **self.errors},
-            {name: intake.dropped for name, intake in intakes.read.items() if intake.dropped},
-            self.fleet.latest,
-            time.perf_counter() - begin,
-            self.lines,
-        )
-
-
-def _check_not_both(population: bool, shared: bool) -> None:
-    if population and shared:
-        raise ConfigurationError(
-            problem(
-                "`population=True` or `shared=True`",
-                "both",
-                "Shared hyperparameters are those of the population.",
-            )
-        )
-
-
-def _check_is_blank(model: Any) -> None:
-    if not isinstance(model, ContinualGP) or model.state is not None:
-        raise ConfigurationError(
-            problem(
-                "a model without data, which every key begins as",
-                repr(model),
-                "Call `Fleet(ContinualGP(…))`; models with data are added by `fleet.add(key, …)`.",
-            )
-        )

@@ -60,7 +60,9 @@ def plain(key: Hashable, model: ContinualGP, intake: Intake, *, learn: bool) -> 
     """The update of a key if it is plain, else None."""
     updater, progress = model._version
     state, rows = progress.state, intake.rows
-    if not isinstance(state, ChainState) or rows is None or rows.size > _MOST:
+    if not isinstance(state, ChainState) or rows is None:
+        return None
+    if rows.size > min(_MOST, updater.batch_rows):
         return None
     if updater.outliers != "keep" or updater.forgetting.factor != 1.0 or not state.segments:
         return None

@@ -30,8 +30,8 @@ class Pool:
     looked_at: int = 0
     population: Population | None = None
 
-    def seen(self, key: Hashable, models: Mapping[Hashable, ContinualGP]) -> "Pool":
-        """Once a key has learned hyperparameters; all keys are looked at now and then."""
+    def seen(self, models: Mapping[Hashable, ContinualGP]) -> "Pool":
+        """Once a further key has learned hyperparameters; all keys are looked at now and then."""
         count = self.learned + 1
         if count < max(_FEWEST, _GROWTH * self.looked_at):
             return dataclasses.replace(self, learned=count)

@@ -72,16 +72,21 @@ class Shared:
         start = _start(with_free(states[0].model, theta), chosen[0].channels)
         return Shared(self.rule, theta, observations, start)
 
-    def adopted(self, model: ContinualGP) -> None:
-        """Let a model have the fleet's hyperparameters. Its past is then read under them."""
-        with model._changing() as (_, progress):
-            state = progress.state
+    def adopted(self, model: ContinualGP) -> bool:
+        """Let a model have the fleet's hyperparameters. Its past is then read under them.
+
+        Returns:
+            Whether it has them now. A model without data has none.
+        """
+        with model._changing() as version:
+            state = version.progress.state
             if self.theta is None or not isinstance(state, ChainState):
-                return
+                return False
             if not np.array_equal(free_vector(state.model), self.theta):
                 moved = state.replace(model=with_free(state.model, self.theta))
-                now = dataclasses.replace(progress, state=moved)
-                model._version = model._version._replace(progress=now)
+                now = dataclasses.replace(version.progress, state=moved)
+                model._version = version._replace(progress=now)
+            return True
 
 
 def _start(model: Any, names: tuple[str, ...]) -> Population:

@@ -50,7 +50,14 @@ def made(updates: Sequence[Plain]) -> Iterator[Done | Plain]:
             yield from own
             continue
         for begin in range(0, len(own), _TOGETHER):
-            yield from _made(own[begin : begin + _TOGETHER])
+            some = own[begin : begin + _TOGETHER]
+            try:
+                with np.errstate(all="ignore"):  # what is not finite is refused
+                    found = list(_made(some))
+            except np.linalg.LinAlgError:  # of some key; which it is, the models find out
+                yield from some
+            else:
+                yield from found
 
 
 def _made(updates: list[Plain]) -> Iterator[Done | Plain]:

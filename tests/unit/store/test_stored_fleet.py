@@ -38,7 +38,7 @@ BEDS = [f"bed {i}" for i in range(8)]
 
 def live(fleet):
     gc.collect()
-    return len(fleet._models._alive)
+    return len(fleet._members.models._alive)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_an_update_that_is_interrupted_leaves_no_half(fleet, monkeypatch):
         calls.append(self)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("streamgp.fleet.fleet._Work.report", interrupted)
+    monkeypatch.setattr("streamgp.fleet.work.Work.report", interrupted)
     with pytest.raises(KeyboardInterrupt):
         feed(fleet, ward(BEDS, 4))
     monkeypatch.undo()
@@ -195,7 +195,7 @@ def test_keys_may_be_numbers_but_not_both(where, fleet):
 
 def test_two_programs_do_not_overwrite_each_other(where, fleet):
     feed(fleet, ward(BEDS))
-    both = list(fleet._models._recent)[-2:]
+    both = list(fleet._members.models._recent)[-2:]
     other = sgp.Fleet(template(), store=where, live=4)
     feed(other, ward(both, 4))
     with pytest.raises(sgp.StaleError):
@@ -238,7 +238,7 @@ def test_what_is_common_to_all_keys_is_stored_too(tmp_path, kind):
     for each in (plain, fleet):
         feed(each, rows(keys, 0, 1))
     assert fleet.population is not None
-    before = fleet._total
+    before = fleet._members.total
 
     def fail():
         with fleet.transaction():
@@ -247,10 +247,10 @@ def test_what_is_common_to_all_keys_is_stored_too(tmp_path, kind):
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert fleet._total == before
+    assert fleet._members.total == before
     fleet.close()
     again = sgp.Fleet(model, store=path, live=3, **{kind: True})
-    assert again._total == before == plain._total
+    assert again._members.total == before == plain._members.total
     for each in (plain, again):
         feed(each, rows([*keys[:4], "new"], 24, 2))
     for bed in ("new", *keys):

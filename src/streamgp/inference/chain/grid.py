@@ -181,6 +181,9 @@ def _blank(state: ChainState, times: Times) -> Segment:
 def _with_times(state: ChainState, segment: Segment, times: Times) -> tuple[Segment, int]:
     """A segment with further times, and the number of the last state that is as before."""
     first, last = segment.times[0], segment.times[-1]
+    if times[0] > last:  # as at the end of a stream
+        more = _blank(state, np.concatenate([segment.times[-1:], times]))
+        return joined_segments([segment, more]), segment.count
     early, late = times[times < first], times[times > last]
     inside = times[(times > first) & (times < last)]
     changed = segment.count if not len(inside) else int(segment.place(inside[:1])[0])

@@ -60,6 +60,7 @@ class ChainLearner:
     cost_grows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
     can_filter: ClassVar[bool] = True
+    samples_together: ClassVar[int] = 4096
     # Where noise is less than that part of the data's spread, rounding would take over.
     least_noise: ClassVar[float] = 1e-4
 

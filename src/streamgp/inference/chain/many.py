@@ -2,12 +2,8 @@
 
 Every chain has hyperparameters and times of its own. What is done for one interval, or one row, of
 all chains is one call of NumPy: the first intervals of all chains are taken together, then the
-second ones, and so on, and within an interval one row after the other. Given g = (1, β), a row with
-site (b, p) on f = N(m·g, s) says of g
-
-    ½gᵀΓg + ε,  Γ = (b(m e₀ᵀ + e₀mᵀ) − p·mmᵀ + b²s·e₀e₀ᵀ)/(1 + ps),  ε = −½log(1 + ps),
-
-and moves states by a rank of one. Channels have normal noise, so nothing is iterated.
+second ones, and so on, and within an interval one row after the other (`many_rows`). Channels have
+normal noise, so nothing is iterated.
 """
 
 import dataclasses
@@ -19,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from streamgp.inference.chain.elements import Backward, Forward, Moves, PairSites, taken
 from streamgp.inference.chain.innovations import before_pairs
 from streamgp.inference.chain.many_laws import Laws
+from streamgp.inference.chain.many_rows import RowsOf, SeenRows, Told, learn
 from streamgp.inference.chain.segments import Sums, triangle
 from streamgp.inference.chain.stretch import Pairs, paired
 
@@ -115,7 +112,7 @@ class Many:
             mean, variance, forward, gram, evidence, *self._summed(chain, natural, left_open)
         )
 
-    def _seen(self, chain: np.ndarray, natural: np.ndarray) -> "_Seen":
+    def _seen(self, chain: np.ndarray, natural: np.ndarray) -> SeenRows:
         """Rows as maps of scaled states and whitened β, with their sites."""
         rows, readings = self.arrivals, self.readings
         loading = readings.loadings[chain, rows.channel]
@@ -127,11 +124,11 @@ class Many:
         basis[np.arange(len(chain)), rows.channel] = rows.basis * spread
         strength = readings.strength[chain, rows.channel]
         b = (rows.y - readings.offset[chain, rows.channel]) * strength
-        return _Seen(design, basis.reshape(len(chain), channels * functions), b, strength)
+        return SeenRows(design, basis.reshape(len(chain), channels * functions), b, strength)
 
     # -- the pass along the chains -----------------------------------------------------------------
 
-    def _passed(self, seen: "_Seen") -> tuple[Pairs, Forward, np.ndarray, np.ndarray]:
+    def _passed(self, seen: SeenRows) -> tuple[Pairs, Forward, np.ndarray, np.ndarray]:
         """One interval of every chain after the other.
 
         Returns:
@@ -156,8 +153,8 @@ class Many:
                 own = _unchanged(taken(quiet, chain), taken(moves, now))
                 pair = _unchanged(taken(learned, chain), taken(moves, now))
             before.mean[now], before.covariance[now] = own
-            rows = _Rows(begin[now], begin[now + 1] - begin[now])
-            _learn(pair, seen, rows, _Told(gram, evidence, chain))
+            rows = RowsOf(begin[now], begin[now + 1] - begin[now])
+            learn(pair, seen, rows, Told(gram, evidence, chain))
             quiet, learned = _put(quiet, chain, own), _put(learned, chain, pair)
             forward.mean[now], forward.spread[now] = taken(learned, chain)
         return before, forward, gram, evidence
@@ -195,7 +192,7 @@ class Many:
     # -- what was predicted ------------------------------------------------------------------------
 
     def _predicted(
-        self, chain: np.ndarray, seen: "_Seen", pairs: Pairs, left_open: np.ndarray
+        self, chain: np.ndarray, seen: SeenRows, pairs: Pairs, left_open: np.ndarray
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
         """Mean and variance of f at each row, from the past alone."""
         where, rows = self.arrivals.interval, self.arrivals
@@ -239,63 +236,6 @@ class Many:
             totals[:, 0].reshape(shape),
             totals[:, 1].reshape(shape),
         )
-
-
-class _Seen(NamedTuple):
-    """Rows as f = design·x + basis·β, and their sites (b, p)."""
-
-    design: Float[np.ndarray, "R 2d"]
-    basis: Float[np.ndarray, "R K"]
-    linear: Float[np.ndarray, " R"]
-    precision: Float[np.ndarray, " R"]
-
-
-class _Rows(NamedTuple):
-    """Where the rows of some intervals begin, and how many there are."""
-
-    begin: Int[np.ndarray, " n"]
-    number: Int[np.ndarray, " n"]
-
-
-class _Told(NamedTuple):
-    """What rows say of g, by chain, to be added to; and the chain of each interval."""
-
-    gram: Float[np.ndarray, "K k k"]
-    evidence: Float[np.ndarray, " K"]
-    chain: Int[np.ndarray, " n"]
-
-
-def _learn(pair: Pairs, seen: _Seen, rows: _Rows, told: _Told) -> None:
-    """Condition states on the rows of their intervals, which changes them in place."""
-    for turn in range(int(rows.number.max(initial=0))):
-        busy = np.flatnonzero(rows.number > turn)
-        row, chain = rows.begin[busy] + turn, told.chain[busy]
-        design, b, p = seen.design[row], seen.linear[row], seen.precision[row]
-        every = len(busy) == len(rows.number)
-        mean = pair.mean if every else pair.mean[busy]
-        covariance = pair.covariance if every else pair.covariance[busy]
-        reach = (covariance @ design[:, :, None])[:, :, 0]
-        by_g = (design[:, None, :] @ mean)[:, 0]
-        by_g[:, 1:] += seen.basis[row]
-        spread = np.einsum("ni,ni->n", design, reach)
-        part = 1.0 / (1.0 + p * spread)
-        pull = -p[:, None] * by_g
-        pull[:, 0] += b
-        moved = reach[:, :, None] * (part[:, None] * pull)[:, None, :]
-        gone = (reach * (p * part)[:, None])[:, :, None] * reach[:, None, :]
-        if every:
-            pair.mean[...] += moved
-            pair.covariance[...] -= gone
-        else:
-            pair.mean[busy] = mean + moved
-            pair.covariance[busy] = covariance - gone
-        said = -(p * part)[:, None, None] * by_g[:, :, None] * by_g[:, None, :]
-        toward = (b * part)[:, None] * by_g
-        said[:, :, 0] += toward
-        said[:, 0] += toward
-        said[:, 0, 0] += b**2 * spread * part
-        told.gram[chain] += said  # every chain once
-        told.evidence[chain] += 0.5 * np.log(part)
 
 
 def _unchanged(before: Forward, moves: Moves) -> Pairs:
