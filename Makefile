@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-postgres lint wheel bench clean
+.PHONY: setup demo serve-demo test test-page test-postgres lint wheel bench clean
 
 setup: .venv/ready
 
@@ -15,8 +15,16 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/streamgp demo
 
+serve-demo: setup
+	$(BIN)/streamgp serve --demo
+
 test: setup
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The page of the service in a browser. Where the browser is missing and cannot be installed, the tests are skipped.
+test-page: setup
+	command -v chromium >/dev/null || apt-get install --yes --quiet chromium || true
+	$(BIN)/pytest tests/service/test_page.py
 
 # Stores in a PostgreSQL server that the tests start themselves. Its programs are installed if they are not there.
 test-postgres: setup

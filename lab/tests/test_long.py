@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import streamgp as sgp
+from streamgp.errors import ConfigurationError
 from streamgp_lab.baselines.smoother import Matern
 from streamgp_lab.cli import bench as command
 from streamgp_lab.races.benchmark import Settings
@@ -59,6 +60,7 @@ def test_what_is_learned_is_offline_maximum_likelihood():
 
 def test_costs_are_measured_on_copies(monkeypatch):
     monkeypatch.setattr(cost, "_REPEATS", 1)
+    monkeypatch.setattr(cost, "_MOST", 1)
     data = streams.stream(14)
     model = cost._grown(data)
     before = model.to_bytes()
@@ -142,11 +144,18 @@ def test_full_adds_what_takes_long(tmp_path, monkeypatch):
         )
     for full in (False, True):
         for topic in bench.topics(Settings(tmp_path, full=full)):
-            if topic.name in ("accuracy", "cost", "single samples"):
+            if topic.name in ("accuracy", "cost", "samples"):
                 topic.run()
     assert asked["_cost"] == [[100, 1000, 10_000], [100, 1000, 10_000, 100_000]]
     assert asked["_million"] == [10_000, 1_000_000]
     assert asked["_accuracy"][1][-1] == (10_000, 1000)
+
+
+def test_topics_can_be_chosen(tmp_path):
+    found = bench.topics(Settings(tmp_path, only=("samples", "cost")))
+    assert [topic.name for topic in found] == ["cost", "samples"]
+    with pytest.raises(ConfigurationError, match="a topic among"):
+        bench.topics(Settings(tmp_path, only=("costs",)))
 
 
 def test_the_report_of_a_small_share(tmp_path, monkeypatch):

@@ -195,7 +195,15 @@ def thinned(lengthscale, times, channels=1):
     return world, rows, learner, state, fewer, info
 
 
+@pytest.fixture
+def frugal(monkeypatch):
+    """Short chains, too, have no more times than they need."""
+    for name in ("_AT_LEAST", "_AT_BEST"):
+        monkeypatch.setattr(grid, name, 16)
+
+
 @pytest.mark.parametrize(("times", "channels"), [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.usefixtures("frugal")
 def test_thinning_loses_nothing_but_slack(times, channels):
     """It is the sparse GP of the coarser times, as if these had been there from the start."""
     world, rows, learner, state, fewer, info = thinned(4.0, times, channels)
@@ -215,17 +223,47 @@ def test_thinning_loses_nothing_but_slack(times, channels):
     assert np.all(fewer.open_variance < 1e-2)
 
 
+@pytest.mark.usefixtures("frugal")
 def test_times_that_are_needed_stay():
     _, _, _, state, fewer, _ = thinned(1.0, 1)
     assert fewer is state
 
 
-def test_a_stream_of_long_lengthscale_keeps_few_times():
-    """Rows come far closer than the kernel that they teach needs."""
+def slow_stream():
+    """Rows come far closer than the kernel that they teach needs. How many times are left?"""
     x = np.linspace(0, 60, 1200)
     y = np.sin(x / 6) + 0.1 * np.random.default_rng(0).normal(size=1200)
     model = sgp.ContinualGP(sgp.Gaussian(), latents=sgp.Matern52())
     for part in np.split(np.arange(1200), 12):
         model.update(x[part], y[part])
-    assert len(model.inducing_points[0]) < 400
     assert np.sqrt(np.mean((model.predict(x).mean - np.sin(x / 6)) ** 2)) < 0.03
+    return len(model.inducing_points[0])
+
+
+@pytest.mark.usefixtures("frugal")
+def test_a_stream_of_long_lengthscale_keeps_few_times():
+    assert slow_stream() < 400
+
+
+def test_a_short_stream_keeps_many_times():
+    """Its kernels may yet learn of faster changes."""
+    assert slow_stream() > 700
+
+
+@pytest.mark.usefixtures("frugal")
+@pytest.mark.parametrize("noise", [0.01, 0.3])
+def test_times_are_as_close_as_noise_asks(noise):
+    """A rough function that hardly changes from row to row, seen sharply, needs all its times."""
+    x = np.arange(300.0)
+    prior = np.exp(-np.abs(x[:, None] - x) / 2000.0)
+    rng = np.random.default_rng(1)
+    f = np.linalg.cholesky(prior) @ rng.normal(size=300)
+    y = f + noise * rng.normal(size=300)
+    model = sgp.ContinualGP(
+        sgp.Gaussian(sgp.fixed(noise)), latents=sgp.Matern12(sgp.fixed(2000.0), sgp.fixed(1.0)),
+        mean=None, scale=False, learning=None,
+    )  # fmt: skip
+    for part in np.split(np.arange(300), 10):
+        model.update(x[part], y[part])
+    exact = prior @ np.linalg.solve(prior + noise**2 * np.eye(300), y)
+    np.testing.assert_allclose(model.predict(x).mean, exact, atol=0.1 * noise)

@@ -201,10 +201,10 @@ def test_seasons_are_added_to_the_mean_of_every_channel():
     model.update({name: (x, np.sin(x)) for name in "ab"})
     model.add_channel("d", sgp.Gaussian())
     sizes = [c.mean.size for c in model.state.model.channels]
-    assert sizes == [10, 12, 11, 11]  # a level, a line; pairs of sine and cosine
+    assert sizes == [14, 16, 15, 15]  # a level, a line; pairs of sine and cosine
     single = sgp.ContinualGP(sgp.Gaussian(), seasons=4, learning=None)
     single.update(x, np.sin(x))
-    assert single.state.model.channels[0].mean.size == 9
+    assert single.state.model.channels[0].mean.size == 13
 
 
 def monthly(seed):

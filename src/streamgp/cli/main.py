@@ -11,7 +11,7 @@ from typing import Any
 
 import streamgp
 from streamgp import configuration as config
-from streamgp.cli import fleet_commands
+from streamgp.cli import fleet_commands, service_commands
 from streamgp.cli.options import add_channel, add_command, add_predicting, add_source, source
 from streamgp.errors import BudgetWarning, StreamGPError
 
@@ -51,6 +51,7 @@ examples:
     streamgp plot plant.sgp --out plant.png
     streamgp plot plant.sgp --channel temperature --out temperature.svg
 """
+_SERVICE = ("serve", "token")  # commands that need the service's extra
 _MOVED = ("reproduce", "bench")  # commands of the second distribution, `streamgp-lab`
 
 
@@ -75,7 +76,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (StreamGPError, OSError) as error:
         sys.exit(f"streamgp: {error}")
     except ImportError as error:
-        remedy = "" if "pip install" in str(error) else ". Run `pip install 'streamgp[cli]'`."
+        extra = "service" if name in _SERVICE else "cli"
+        remedy = f". Run `pip install 'streamgp[{extra}]'`."
+        remedy = "" if "pip install" in str(error) else remedy
         sys.exit(f"streamgp: {error}{remedy}")
     except KeyboardInterrupt:
         sys.exit(130)
@@ -148,6 +151,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the file of the picture (default: streamgp.png)",
     )  # fmt: skip
     fleet_commands.add(commands)
+    service_commands.add(commands)
     return parser
 
 

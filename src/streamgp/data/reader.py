@@ -215,7 +215,8 @@ def _in_numbers(piece: Piece, likelihood: Likelihood, schema: Schema, *, with_ga
         return _Part(name, piece.x[:0], none, piece.rows[:0], (), len(kept))
     first, labels = numbered(read[0], likelihood, schema.labels.get(name), whats[0])
     others = [plain(column, own) for column, own in zip(read[1:], whats[1:], strict=True)]
-    y, x, rows = np.stack([first, *others], axis=1), piece.x, piece.rows
+    y = np.stack([first, *others], axis=1) if others else first[:, None]
+    x, rows = piece.x, piece.rows
     if with_gaps:
         y, x, rows = y[kept], x[kept], rows[kept]
     for own, numbers in zip(whats, y.T, strict=True):

@@ -105,7 +105,8 @@ def _read_columns(
     read = tuple(columns.read_input(values, what) for values, what in zip(raw, whats, strict=True))
     axes = axes or tuple(first_axis(*pair) for pair in zip(read, names, strict=True))
     numbers = [a.numbers(column, what) for a, column, what in zip(axes, read, whats, strict=True)]
-    return np.stack(numbers, axis=-1), Inputs(input_names(axes), read), axes
+    table = numbers[0][:, None] if len(numbers) == 1 else np.stack(numbers, axis=-1)
+    return table, Inputs(input_names(axes), read), axes
 
 
 def known_names(axes: Sequence[Axis]) -> tuple[Any, ...]:

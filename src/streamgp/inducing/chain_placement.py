@@ -7,12 +7,10 @@ from jaxtyping import Bool
 
 from streamgp.data.batch import Rows
 from streamgp.inference.chain import grid
-from streamgp.inference.chain.law import Law
 from streamgp.inference.chain.learner import ChainLearner
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.engine import Points
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.parameters import unwrap
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +24,8 @@ class ChainPlacer:
 
     def wanted(self, before: ChainState, rows: Rows, model: MultiTaskGP, update: int) -> Points:
         """The times that a chain lacks for these rows, under that model's kernels."""
-        law = before.mixing.law if model is before.model else Law.of(unwrap(model))
-        return (grid.wanted(before, law, rows.x[:, 0])[:, None],)
+        there = before if model is before.model else before.replace(model=model)
+        return (grid.wanted(before, there.mixing, rows.x[:, 0])[:, None],)
 
     def settled(self, state: ChainState, rows: Rows) -> Bool[np.ndarray, " N"]:
         """Which rows ask for no further time."""

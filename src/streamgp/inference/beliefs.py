@@ -39,7 +39,7 @@ class Beliefs(NamedTuple):
         memory: Memory,
         heard: Float[np.ndarray, " D"],
         *,
-        new: int,
+        new: float,
         past: float,
     ) -> "Beliefs":
         """What an M step does not change.

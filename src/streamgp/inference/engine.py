@@ -97,6 +97,10 @@ class AnyLearner(Protocol):
     def can_filter(self) -> bool:
         """Whether samples can be taken one after the other by `filter`."""
 
+    @property
+    def samples_together(self) -> int:
+        """How many samples `filter` is best given at a time."""
+
     def with_rule(self, rule: VEM | None) -> Any:
         """The same with another rule of learning."""
 

@@ -72,6 +72,8 @@ class Learner:
     parts_follow_time: ClassVar[bool] = False
     least_noise: ClassVar[float] = 0.0
 
+    samples_together: ClassVar[int] = 1024
+
     @property
     def can_filter(self) -> bool:
         """Whether samples can be taken one after the other by `filter`."""

@@ -260,7 +260,7 @@ def counted(model: MultiTaskGP, group: Group) -> tuple[float, float, Float[np.nd
     offset = np.broadcast_to(channel.offset, (size, 1))
     b, p = likelihood.curvature(group.y, offset, np.zeros((size, 1, 1)))
     b, p = b[:, 0] / likelihood.strength, p[:, 0, 0] / likelihood.strength
-    return float(np.sum(p)), float(np.sum(b**2 / np.where(p > 0, p, 1.0))), p
+    return float(p.sum()), float((b**2 / np.where(p > 0, p, 1.0)).sum()), p
 
 
 def _slices(sizes: Sequence[int]) -> list[slice]:

@@ -8,42 +8,45 @@ from jaxtyping import Float
 
 from streamgp.kernels.base import Kernel
 from streamgp.kernels.state_space import StateSpace
-from streamgp.kernels.stationary import Matern32, Matern52
-from streamgp.parameters import Parameter, replaced
+from streamgp.kernels.stationary import Matern12, Matern32, Matern52
+from streamgp.parameters import Node, Parameter, replaced
 from streamgp.registry import storable
 
-_SLOWER = 8.0  # the slow part's lengthscale, in those of the fast part, to start from
+_FASTER, _SLOWER = 0.25, 8.0  # lengthscales to start from, in those of the part in the middle
 
 
 def over_time() -> Kernel:
-    """A rough, fast function plus a smooth, slow one.
+    """A rough, fast function, one that is slower and smoother, and one more of that kind.
 
-    Of the kernels that were tried on series of many kinds it is the safest (docs/adr/0023). Both
-    parts are Markov, so that a model over one input is kept as a chain.
+    Of the kernels that were tried on series of many kinds it is the safest (docs/adr/0023 and
+    0029). All parts are Markov, so that a model over one input is kept as a chain.
 
     Returns:
-        `Matern32() + Matern52()`, the second of which starts with a lengthscale eight times as
-        long.
+        `Matern12() + Matern32() + Matern52()`. The first starts with a quarter of the second's
+        lengthscale. The last starts with eight times that lengthscale and, since what is slow goes
+        far, with eight times its variance.
 
     Example:
         >>> import streamgp as sgp
         >>> model = sgp.ContinualGP(sgp.Poisson(), latents=sgp.kernels.over_time())
     """
-    return Matern32() + Slower(Matern52(), _SLOWER)
+    return Paced(Matern12(), _FASTER) + Matern32() + Paced(Matern52(), _SLOWER, _SLOWER)
 
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Slower(Kernel):
-    """A kernel whose lengthscale starts longer than usual. Once it has started, it is gone.
+class Paced(Kernel):
+    """A kernel that starts slower or faster than usual. Once it has started, it is gone.
 
     Args:
         kernel: The kernel.
-        times: How many times longer.
+        times: How many times as long its lengthscale is.
+        larger: How many times as large its variance is.
     """
 
     kernel: Kernel
     times: float
+    larger: float = 1.0
 
     def matrix(
         self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
@@ -57,6 +60,8 @@ class Slower(Kernel):
         return self.kernel.state_space()
 
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Kernel:  # type: ignore[override]
+        if not isinstance(variance, Node):
+            variance = self.larger * variance
         return self.kernel.started(self.times * spread, variance)
 
     def resolved(self, names: tuple[str, ...]) -> Self:  # type: ignore[override]

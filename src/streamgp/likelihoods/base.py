@@ -144,7 +144,9 @@ class Likelihood(Module, ABC):
     def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
         """Which observations this family can have produced."""
         value, *others = self.split(y)
-        finite = np.logical_and.reduce([np.isfinite(part) for part in (value, *others)])
+        finite = np.isfinite(value)
+        for part in others:
+            finite &= np.isfinite(part)
         return finite & self.support.contains(value)
 
     def split(self, y: Float[np.ndarray, "*b C"]) -> tuple[Float[np.ndarray, "*b"], ...]:

@@ -74,11 +74,12 @@ class Mixed:
             for d in np.unique(channels) if len(channels) > 1 else channels:
                 table[d] = model.channels[d].loadings
             weights.append(table[channels])
-        offsets = [np.zeros(0)]
+        offset = np.empty(batch.flat_size)
         for group in batch.groups:
-            offsets.append(np.tile(model.channels[group.channel].offset, len(group.y)))
+            own = offset[group.flat].reshape(-1, group.latents)
+            own[:] = model.channels[group.channel].offset
         basis = basis_design(model, batch) if basis is None else basis
-        return cls(batch, tuple(weights), np.concatenate(offsets), basis, factorised)
+        return cls(batch, tuple(weights), offset, basis, factorised)
 
     def features(self, projection: Projection) -> Features:
         """The rows' latent parameters as linear maps of v."""

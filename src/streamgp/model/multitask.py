@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -57,6 +58,8 @@ class Outputs(NamedTuple):
         by_right: The same for the second, of pairs whose two differ.
         by_channel: Adds up numbers of latent parameters for their channel.
         pairs_by_channel: Adds up numbers of pairs for their channel.
+        within: Of each channel, where its pairs are, and the two of each pair counted from its
+            first latent parameter.
     """
 
     channel: Int[np.ndarray, " O"]
@@ -70,10 +73,11 @@ class Outputs(NamedTuple):
     by_right: Float[np.ndarray, "O C"]
     by_channel: Float[np.ndarray, "D O"]
     pairs_by_channel: Float[np.ndarray, "D C"]
+    within: tuple[tuple[slice, Int[np.ndarray, " c"], Int[np.ndarray, " c"]], ...]
 
     def pairs_of(self, channel: int) -> slice:
         """Where a channel's pairs are."""
-        return slice(*np.searchsorted(self.pair_channel, [channel, channel + 1]))
+        return self.within[channel][0]
 
 
 @functools.lru_cache(maxsize=64)
@@ -85,6 +89,8 @@ def outputs_of(latents: tuple[int, ...]) -> Outputs:
     of, j, k = np.array(pairs).T
     left, right, apart = first[of] + j, first[of] + k, j != k
     outputs, channels = np.arange(len(channel))[:, None], np.arange(len(latents))[:, None]
+    ends = np.searchsorted(of, np.arange(len(latents) + 1)).tolist()
+    own = [slice(begin, end) for begin, end in itertools.pairwise(ends)]
     return Outputs(
         channel,
         first,
@@ -97,6 +103,7 @@ def outputs_of(latents: tuple[int, ...]) -> Outputs:
         by_right=((outputs == right) & apart) * 1.0,
         by_channel=(channels == channel) * 1.0,
         pairs_by_channel=(channels == of) * 1.0,
+        within=tuple((pairs, j[pairs], k[pairs]) for pairs in own),
     )
 
 

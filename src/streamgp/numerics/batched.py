@@ -74,12 +74,14 @@ def rows_of(
     return found[:, :, :size], found[:, :, size:]
 
 
-def cholesky(matrices: Matrices) -> Matrices:
-    """Lower Cholesky factors."""
-    try:
-        return np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        return np.full(matrices.shape, np.nan)
+def log_det(matrices: Matrices) -> Float[np.ndarray, " n"]:
+    """log |det A| of each matrix."""
+    if matrices.shape[-1] == 2:
+        (a, b), (c, d) = matrices.transpose(1, 2, 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.log(np.abs(a * d - b * c))
+    with np.errstate(invalid="ignore"):
+        return np.linalg.slogdet(matrices)[1]
 
 
 def identity_plus(matrices: Matrices) -> Matrices:

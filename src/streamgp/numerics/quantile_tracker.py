@@ -80,7 +80,9 @@ class QuantileTracker(NamedTuple):
         low, high = self.low, self.high
         standard: list[float] = []
         for number in numbers:
-            spread = min(max((high - low) / (2 * _END), _NARROWEST), _WIDEST)
+            spread = (high - low) / (2 * _END)
+            if not _NARROWEST < spread < _WIDEST:
+                spread = min(max(spread, _NARROWEST), _WIDEST)
             standard.append((number - 0.5 * (low + high)) / spread)
             step = _RATE * spread
             low += 0.1 * step if number > low else -0.9 * step

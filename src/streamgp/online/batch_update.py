@@ -84,7 +84,8 @@ class Updater:
             tried = Starts(self.specification, engine, before, rows, axes)
             start = tried.best()
         how = How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
-        after, found, work = self.folding(before).fold(before, rows, start, how)
+        folding = self.folding(before).with_rule(schedule.rule_for(progress, rows))
+        after, found, work = folding.fold(before, rows, start, how)
         now, seen = self.seen(progress, after, came, scores or found, learned=due)
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)

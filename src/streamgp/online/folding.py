@@ -11,6 +11,7 @@ from streamgp.errors import NumericalError
 from streamgp.inducing.engines import Engine
 from streamgp.inference.engine import AnyState, Points
 from streamgp.inference.scoring import Scored, joined
+from streamgp.inference.vem import VEM
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.online.schedule import Schedule
 
@@ -59,6 +60,15 @@ class Folding:
     schedule: Schedule
     batch_rows: int
     seed: int
+
+    def with_rule(self, rule: VEM | None) -> "Folding":
+        """The same with another rule of learning."""
+        learner = self.engine.learner
+        if rule is learner.learning:
+            return self
+        return dataclasses.replace(
+            self, engine=self.engine._replace(learner=learner.with_rule(rule))
+        )
 
     def fold(
         self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: How

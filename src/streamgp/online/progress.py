@@ -14,6 +14,7 @@ from streamgp.inference.scoring import Scored
 from streamgp.inference.state import State
 from streamgp.online.calibration import Calibration
 from streamgp.online.drift import Watch
+from streamgp.parameters import replaced
 from streamgp.registry import storable
 
 _SAME = 1e-12  # relative: values that differ by no more are one value
@@ -47,7 +48,7 @@ class Progress:
         seen = dict(self.seen)
         for name, own in rows.by_channel():
             seen[name] += int(np.sum(own))
-        return dataclasses.replace(
+        return replaced(
             self,
             state=state,
             seen=seen,
@@ -117,5 +118,5 @@ def watched(
         by_channel[name] = own
         if is_change:
             changed.append(name)
-    seen = dataclasses.replace(progress, watches=watches, **changes)
+    seen = replaced(progress, watches=watches, **changes)
     return seen, Scores(by_channel, surprise, tuple(changed))

@@ -21,7 +21,6 @@ from streamgp.online.outliers import judged
 from streamgp.online.progress import Progress, Scores
 from streamgp.online.report import Result, UpdateReport
 
-_RUN = 1024  # samples that are taken together at most
 _MANY = 8  # so many points are never at one place
 
 
@@ -42,7 +41,7 @@ class Streamer:
         """Fold rows in one by one. `advance` is told how many have just been taken."""
         begin, now, done, pieces, works = time.perf_counter(), progress, 0, [], [Work()]
         while done < rows.size:
-            now, run, work = self._run(now, rows.take(slice(done, done + _RUN)))
+            now, run, work = self._run(now, rows.take(slice(done, done + self._most(now))))
             run, filtered = self._filtered(now, run)
             if filtered is not None:
                 now, scores = filtered
@@ -59,6 +58,12 @@ class Streamer:
         result = Result.LEARNED if learned else Result.KEPT_HYPERPARAMETERS
         work = total(works)._replace(bound=np.nan)
         return now, self.updater.report(progress, now, _joined(pieces), work, result, begin)
+
+    def _most(self, progress: Progress) -> int:
+        """How many samples are taken together at most."""
+        if progress.state is None:
+            return 1
+        return self.updater.engines.of(progress.state).learner.samples_together
 
     def _run(self, progress: Progress, rows: Rows) -> tuple[Progress, Rows, Work]:
         """The leading rows that only need to be conditioned on, perhaps none, and points for them.

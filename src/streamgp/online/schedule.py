@@ -6,6 +6,7 @@ forgets.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 
 from streamgp.data.batch import Rows
@@ -16,8 +17,10 @@ from streamgp.online.progress import Progress
 
 _CALM = 2.0  # surprise up to which hyperparameters are learned from a world that fades
 _WORTH_REMEMBERING = 0.1  # rows that are remembered, as a part of those between two M steps
-_GROWTH = 1.5  # of a large batch between two M steps
-_APART = 10  # the part of all observations that comes between two M steps is one over this
+_GROWTH = 1.5  # of the data, or of a large batch, between two M steps that take their time
+_APART = 50  # the part of all observations that comes between two M steps is one over this
+_OFTEN = 10  # such M steps come that many times as often as `every` says
+_BRIEF = 4  # evaluations of the bound in an M step that goes on from a recent one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +56,18 @@ class Schedule:
             return False
         return self._is_steady(progress) or surprise() < _CALM
 
+    def rule_for(self, progress: Progress, rows: Rows) -> VEM | None:
+        """How an update with these rows learns hyperparameters, if it does.
+
+        Where the cost of an M step grows with the past, most are brief: they come often, and go on
+        from where the last one ended. Whenever the data have grown by half, one takes its time.
+        """
+        if self.rule is None or not self.cost_grows or progress.learned_at < 1:
+            return self.rule
+        if _growths(progress.total + rows.size) > _growths(progress.learned_at):
+            return self.rule
+        return dataclasses.replace(self.rule, evaluations=min(_BRIEF, self.rule.evaluations))
+
     def remembers(self, rows: Rows, *, learn: bool) -> bool:
         """Whether an update that does not learn remembers how its rows depend on the kernels.
 
@@ -84,8 +99,10 @@ class Schedule:
         of them cost together stays in proportion to the stream.
         """
         assert self.rule is not None
-        pause = max(min(self.rule.every, progress.learned_at // 2), 1)
-        return max(pause, progress.learned_at // _APART) if self.cost_grows else pause
+        last = progress.learned_at
+        if not self.cost_grows:
+            return max(min(self.rule.every, last // 2), 1)
+        return max(min(self.rule.every // _OFTEN, last // 2), last // _APART, 1)
 
     def _is_flat(self, progress: Progress, rows: Rows) -> bool:
         """Whether every channel, these rows included, has shown one value only, of a continuum.
@@ -105,3 +122,8 @@ class Schedule:
         new data would count for little against old data that came when noise was small.
         """
         return self.forgetting.factor == 1.0 or not progress.watches
+
+
+def _growths(count: int) -> int:
+    """How often a number of observations has grown by `_GROWTH`."""
+    return int(math.log(count) / math.log(_GROWTH))

@@ -56,6 +56,9 @@ CHECKS = {
     "kills": "kill `streamgp run` at random moments and compare its results with a run left alone",
     "large": "learn a batch of a million rows, and measure time and memory",
     "placement": "draw the pictures of docs/placement.md into docs/images",
+    "service_kills": "kill the service under load and compare its models with undisturbed ones",
+    "service_load": "measure the service on loopback: latencies, requests per second, memory",
+    "service_fuzz": "send thousands of requests that the description of the service allows",
     "sktime_updates": "compare updates of the sktime forecaster with fitting again",
     "store_kills": "kill `streamgp fleet run` at random moments and look at every key of its store",
     "soak": "stream random data into models of every likelihood, and look for failures",
@@ -133,6 +136,10 @@ def _parser() -> argparse.ArgumentParser:
         "--full", action="store_true",
         help="with long: also its longest streams and a million samples, which take many minutes",
     )  # fmt: skip
+    bench.add_argument(
+        "--only", action="append", default=[], metavar="TOPIC",
+        help="with long: this topic, such as cost or samples; may be given several times",
+    )  # fmt: skip
     _add_out(bench, "measured")
 
     check = _add(commands, "check", "run long checks of streamgp", _CHECK, _list_checks)
@@ -150,6 +157,15 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
     kills = parsers["kills"]
     kills.add_argument("--kills", type=int, default=50, help="the number of kills (default: 50)")
     kills.add_argument("--rows", type=int, default=3000, help="rows of the table (default: 3000)")
+    service = parsers["service_kills"]
+    service.add_argument("--kills", type=int, default=200, help="how many kills (default: 200)")
+    service.add_argument("--seed", type=int, default=0, help="of the moments (default: 0)")
+    load = parsers["service_load"]
+    load.add_argument("--seconds", type=float, default=5, help="per measurement (default: 5)")
+    load.add_argument("--soak", type=float, default=0, help="seconds of soaking after it (0)")
+    parsers["service_fuzz"].add_argument(
+        "--examples", type=int, default=100, help="requests per operation (default: 100)"
+    )
     kills = parsers["store_kills"]
     kills.add_argument("--kills", type=int, default=200, help="the number of kills (default: 200)")
     kills.add_argument("--rows", type=int, default=3000, help="rows of a table (default: 3000)")
@@ -226,7 +242,7 @@ def _bench(options: argparse.Namespace) -> None:
         return
     bench.run(
         options.names, options.out, peers=options.peers, repeats=options.repeats,
-        share=options.share, against=options.against, full=options.full,
+        share=options.share, against=options.against, full=options.full, only=options.only,
     )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ class Settings(NamedTuple):
     """How a benchmark is run: folder of the peers' environments, repeats, share of the data.
 
     `against` is a checkout of another version of streamgp, for benchmarks that compare versions.
-    With `full`, a benchmark that has parts of many minutes measures them too.
+    With `full`, a benchmark that has parts of many minutes measures them too. `only` names the
+    topics that are measured, of a benchmark that has topics; all of them if it is empty.
     """
 
     peers: Path
@@ -23,6 +24,7 @@ class Settings(NamedTuple):
     share: float = 1.0
     against: Path | None = None
     full: bool = False
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Gains(NamedTuple):
 
 def taken(parts: T, which: Which) -> T:
     """Some of the elements, messages, moves or sites."""
-    return type(parts)(*(part[which] for part in parts))
+    return parts._make([part[which] for part in parts])
 
 
 def joined(*pieces: T) -> T:
@@ -186,7 +186,7 @@ def onward(elements: Elements, message: Backward) -> Matrices:
 
 
 class Tree(NamedTuple):
-    """Elements in a row, pairs of them, pairs of pairs, … up to one for all."""
+    """Elements in a row, pairs of them, pairs of pairs, … as long as there are more than two."""
 
     levels: list[Elements]
 
@@ -194,23 +194,20 @@ class Tree(NamedTuple):
     def of(cls, elements: Elements) -> "Tree":
         """Where a level has an odd number of elements, the last goes up by itself."""
         levels = [elements]
-        while (count := len(levels[-1].shift)) > 1:
-            below, even = levels[-1], count - count % 2
-            pairs = combined(taken(below, slice(0, even, 2)), taken(below, slice(1, even, 2)))
-            if count % 2:
-                pairs = joined(pairs, taken(below, slice(even, None)))
-            levels.append(pairs)
+        while len(levels[-1].shift) > 2:
+            levels.append(_in_pairs(levels[-1]))
         return cls(levels)
 
     @property
     def whole(self) -> Elements:
         """All elements as one."""
-        return self.levels[-1]
+        last = self.levels[-1]
+        return _in_pairs(last) if len(last.shift) > 1 else last
 
     def forward(self, first: Forward) -> Forward:
         """What is known before each element, and last after all of them."""
         messages = first
-        for below in self.levels[-2::-1]:
+        for below in self.levels[::-1]:
             pairs = len(below.shift) // 2
             # The message before a pair is that before its first; carry it on to its second.
             near = taken(messages, slice(pairs))
@@ -222,7 +219,7 @@ class Tree(NamedTuple):
     def backward(self, last: Backward) -> Backward:
         """What is said after each element by all that follows, and first of all before them."""
         messages = last
-        for below in self.levels[-2::-1]:
+        for below in self.levels[::-1]:
             # The message after a pair is that after its second; bring it back to its first.
             pairs = len(below.shift) // 2
             far = taken(messages, slice(pairs))
@@ -230,6 +227,13 @@ class Tree(NamedTuple):
             messages = _interleaved(inner, messages)
         first = returned(taken(self.levels[0], slice(1)), taken(messages, slice(1)))
         return joined(first, messages)
+
+
+def _in_pairs(below: Elements) -> Elements:
+    """Each two neighbours as one element."""
+    even = len(below.shift) // 2 * 2
+    pairs = combined(taken(below, slice(0, even, 2)), taken(below, slice(1, even, 2)))
+    return joined(pairs, taken(below, slice(even, None))) if even < len(below.shift) else pairs
 
 
 def _interleaved(evens: T, odds: T) -> T:

@@ -109,7 +109,7 @@ class Episode:
     ) -> tuple[Trial, int]:
         """Hyperparameters from all data: the past, and the rows with these sites."""
         past = self._past_with(trial, rows, at_rows)
-        wrapped, total = trial.state.model, int(np.ceil(np.sum(self.heard)))
+        wrapped, total = trial.state.model, float(np.sum(self.heard))
         beliefs = Beliefs.of(
             wrapped, self.state.model, self.state.memory, self.heard, new=total, past=0.0
         )

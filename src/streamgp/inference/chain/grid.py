@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from streamgp.inference.chain.elements import Forward, joined, taken
 from streamgp.inference.chain.known import Known, Window
 from streamgp.inference.chain.law import Law
+from streamgp.inference.chain.mixing import Mixing
 from streamgp.inference.chain.segments import SIZE, Segment, cut, thinned
 from streamgp.inference.chain.segments import joined as joined_segments
 from streamgp.inference.chain.state import ChainState, Totals
@@ -25,14 +26,16 @@ _FINER = 0.5  # than the resolution of the kernels: new times, so that lengthsca
 _SPARE = 0.75  # of the resolution: two intervals that together are shorter become one
 _LEAST = 64 * float(np.finfo(float).eps)
 _ROUNDING = 1e-9  # of a spacing: rows that come that much too early are at times, too
-_AT_LEAST = 64  # intervals, if there are rows for as many
+# Intervals, if there are rows for as many: `_AT_BEST`, but fewer of large states, whose passes take
+# time. `_PLENTY` is their number times the square of a state's size.
+_AT_LEAST, _AT_BEST, _PLENTY = 64, 1024, 25_600
 _ALONE = 1.0  # the length of a first interval, where no kernel tells
 
 
-def wanted(state: ChainState, law: Law, x: Times) -> Times:
+def wanted(state: ChainState, mixing: Mixing, x: Times) -> Times:
     """The times that a chain lacks for rows at these inputs, in order."""
     rows = _distinct(x)
-    spacing = _spacing(state, law, rows)
+    spacing = _spacing(state, mixing, rows)
     if not state.segments:
         found = _onward(float(rows[0]), rows.tolist(), spacing)
         first = float(rows[0])
@@ -52,7 +55,7 @@ def times_after(state: ChainState, x: list[float]) -> list[float] | None:
     They are all beyond its end; None if the last interval should be split.
     """
     rows = sorted(set(x))
-    spacing = _spacing(state, state.mixing.law, np.array(rows))
+    spacing = _spacing(state, state.mixing, np.array(rows))
     last = state.segments[-1]
     begin, end = last.times[-2:].tolist()
     inside = any(begin < row < end for row in rows)
@@ -70,7 +73,7 @@ def settled(state: ChainState, x: Times) -> Bool[np.ndarray, " n"]:
     if not found.any():
         return found
     rows = _distinct(x)
-    spacing = _spacing(state, state.mixing.law, rows)
+    spacing = _spacing(state, state.mixing, rows)
     inside = np.array(_inside(state, rows[(rows > first) & (rows < last)], spacing))
     if len(inside):
         segment = state.known.window(float(inside[0]), float(inside[-1])).segment
@@ -89,21 +92,26 @@ def _ends(state: ChainState) -> tuple[float, float]:
     return float(state.segments[0].times[0]), float(state.segments[-1].times[-1])
 
 
-def _spacing(state: ChainState, law: Law, rows: Times) -> float:
+def _spacing(state: ChainState, mixing: Mixing, rows: Times) -> float:
     """How far apart new times are at least.
 
-    A chain that covers a few lengthscales only has more times than it needs, because that costs
-    little, and lengthscales may yet shrink.
+    A chain of few times has more than it needs, because that costs little, and lengthscales may
+    yet shrink.
     """
-    spacing = _FINER * law.resolution
+    spacing = _FINER * mixing.resolution
     ends = [float(rows[0]), float(rows[-1])]
     if state.segments:
         ends += [float(state.segments[0].times[0]), float(state.segments[-1].times[0])]
     span = max(ends) - min(ends)
     if span > 0:
-        spacing = min(spacing, span / _AT_LEAST)
+        spacing = min(spacing, span / _affordable(mixing.law))
     least = _LEAST * max(map(abs, ends))  # inputs are not told apart more closely
     return max(spacing, least) if math.isfinite(spacing) else _ALONE
+
+
+def _affordable(law: Law) -> float:
+    """How many intervals a chain may have without need."""
+    return float(np.clip(_PLENTY / law.size**2, _AT_LEAST, _AT_BEST))
 
 
 def _onward(now: float, rows: list[float], spacing: float, end: float = np.inf) -> list[float]:
@@ -173,6 +181,9 @@ def _blank(state: ChainState, times: Times) -> Segment:
 def _with_times(state: ChainState, segment: Segment, times: Times) -> tuple[Segment, int]:
     """A segment with further times, and the number of the last state that is as before."""
     first, last = segment.times[0], segment.times[-1]
+    if times[0] > last:  # as at the end of a stream
+        more = _blank(state, np.concatenate([segment.times[-1:], times]))
+        return joined_segments([segment, more]), segment.count
     early, late = times[times < first], times[times > last]
     inside = times[(times > first) & (times < last)]
     changed = segment.count if not len(inside) else int(segment.place(inside[:1])[0])
@@ -217,9 +228,10 @@ def thinner(state: ChainState, since: int) -> ChainState:
     kernels. What is then left open joins the slack.
     """
     law, segments, totals = state.mixing.law, list(state.segments), state.totals
-    limit = _SPARE * law.resolution
-    if not np.isfinite(limit):
+    span = segments[-1].times[-1] - segments[0].times[0]
+    if not np.isfinite(state.mixing.resolution):
         return state
+    limit = min(_SPARE * state.mixing.resolution, float(span) / _affordable(law))
     found: list[Segment] = []
     for segment in segments[since:-1]:
         thin, totals = _thinned(segment, law, limit, totals)

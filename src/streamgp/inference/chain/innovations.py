@@ -13,7 +13,7 @@ from streamgp.inference.chain.elements import (
     Moves,
     PairSites,
 )
-from streamgp.numerics.batched import cholesky, identity_plus, rows_of, solve, turned
+from streamgp.numerics.batched import identity_plus, inverse, log_det, rows_of, turned
 from streamgp.numerics.linalg import symmetric
 
 _NOTHING = 1e-10  # relative: what is beside the range of precisions and no more is rounding
@@ -67,18 +67,17 @@ def _innovations(before: Forward, seen: _Seen, said: Backward) -> Gains:
     """−½|c·g|² in the metric of S = I + wPwᵀ, c = v − w·m, and its normaliser; summed."""
     rest = seen.values - seen.design @ before.mean
     across = before.spread @ turned(seen.design)
-    chol = cholesky(identity_plus(symmetric(seen.design @ across)))
-    half = solve(chol, rest)
-    log_det = np.sum(np.log(np.diagonal(chol, axis1=1, axis2=2)))
-    gains = Gains(symmetric(-_summed(half, half)), -float(log_det))
+    total = identity_plus(seen.design @ across)
+    inner = inverse(total)
+    bent = inner @ rest
+    gains = Gains(symmetric(-_summed(rest, bent)), -0.5 * float(log_det(total).sum()))
     beside = said.pull - turned(seen.design) @ seen.values
     if np.max(np.abs(beside), initial=0.0) <= _NOTHING * np.max(np.abs(said.pull), initial=0.0):
         return gains
     # Rows without curvature pull all the same: exp((e·g)ᵀx), e what is beside the range of J.
-    through = turned(solve(chol, turned(across)))
-    mean = before.mean + through @ half
-    bent = before.spread - through @ turned(through)
-    more = turned(beside) @ (2.0 * mean + bent @ beside)
+    mean = before.mean + across @ bent
+    spread = before.spread - across @ inner @ turned(across)
+    more = turned(beside) @ (2.0 * mean + spread @ beside)
     return gains + Gains(symmetric(np.sum(more, axis=0)), 0.0)
 
 

@@ -60,6 +60,7 @@ class ChainLearner:
     cost_grows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
     can_filter: ClassVar[bool] = True
+    samples_together: ClassVar[int] = 4096
     # Where noise is less than that part of the data's spread, rounding would take over.
     least_noise: ClassVar[float] = 1e-4
 
@@ -220,7 +221,7 @@ class ChainLearner:
         """The scores of each row, nothing learned."""
         batch = state.model.batch(rows)
         if not state.segments:  # the prior's, at times of their own
-            state = with_times(state, wanted(state, state.mixing.law, rows.x[:, 0]))
+            state = with_times(state, wanted(state, state.mixing, rows.x[:, 0]))
         at_rows = Reader(state, False).marginals(batch)
         return scored(state.plain, batch, at_rows)
 

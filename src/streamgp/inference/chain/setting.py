@@ -170,7 +170,7 @@ class ChainSetting:
 
     def said(self, rows: RowSites) -> list[GroupSums]:
         """What rows said of natural states, unmixed and at unit noise, by interval and channel."""
-        model, batch = self.model, self.batch
+        model, batch, outputs = self.model, self.batch, self.model.outputs
         features = np.concatenate([self.seen.between.design, self.seen.values], axis=1)
         upper, lower, _ = triangle(features.shape[1])
         found = []
@@ -180,9 +180,8 @@ class ChainSetting:
             squares = own[:, upper] * own[:, lower]
             b = rows.linear[group.flat, 0].reshape(-1, group.latents) / strength
             p = rows.precision[group.run][group.within] / strength
-            pairs = model.outputs.pairs_of(group.channel)
-            first = int(model.outputs.first[group.channel])
-            j, k = model.outputs.left[pairs] - first, model.outputs.right[pairs] - first
+            pairs, j, k = outputs.within[group.channel]
+            first = int(outputs.first[group.channel])
             found.append(
                 GroupSums(
                     by.where,

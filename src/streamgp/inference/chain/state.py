@@ -80,8 +80,8 @@ class Totals:
         for group in batch.groups:
             strength = model.channels[group.channel].likelihood.strength
             p = rows.precision[group.run][group.within] / strength
-            pairs, first = outputs.pairs_of(group.channel), outputs.first[group.channel]
-            weight = p[:, outputs.left[pairs] - first, outputs.right[pairs] - first]
+            pairs, j, k = outputs.within[group.channel]
+            weight = p[:, j, k]
             slack[pairs] += (between.open[:, group.rows] @ weight).T
             mass[pairs] += weight.sum(axis=0)
             own_count, own_energy, _ = counted(model, group)

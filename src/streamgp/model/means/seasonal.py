@@ -55,7 +55,7 @@ class Seasonal(Mean):
     """
 
     period: Any
-    harmonics: int = 4
+    harmonics: int = 6
     spread: float | None = None
     on: int | str | None = None
 

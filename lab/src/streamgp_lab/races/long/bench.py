@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.progress import Bar
 from streamgp_lab.races.benchmark import Benchmark, Settings
 from streamgp_lab.races.long import accuracy, cost, million, sunspots, year
@@ -31,23 +32,35 @@ class Topic(NamedTuple):
 
 
 def topics(settings: Settings) -> list[Topic]:
-    """All topics; `full` adds the longest streams, the largest chain and a million samples."""
+    """The topics; `full` adds the longest streams, the largest chain and a million samples."""
     share, full = settings.share, settings.full
     lengths = [(length, _BATCHES) for length in _LENGTHS if length <= max(3200 * share, 50)]
     learned = [(length, _BATCHES) for length in _LEARNED_LENGTHS if length <= max(3200 * share, 50)]
     sizes = [size for size in _SIZES if size <= max(10_000 * share, 1000)]
     if full:
         lengths, sizes = [*lengths, _LONGEST], [*sizes, _LARGEST]
-    samples = _SAMPLES if full else round(10_000 * share)
+    samples = round((_SAMPLES if full else _SAMPLES // 100) * share)
     found = [
         Topic("accuracy", lambda: _accuracy(lengths)),
         Topic("learning", lambda: _learning(learned)),
         Topic("cost", lambda: _cost(sizes)),
         Topic("sunspots", lambda: _sunspots(share)),
-        Topic("single samples", lambda: _million(samples)),
+        Topic("samples", lambda: _million(samples)),
     ]
     weeks = max(round(_WEEKS * share), 2)
-    return [*found, Topic("year", lambda: _year(weeks))]
+    found.append(Topic("year", lambda: _year(weeks)))
+    return _chosen(found, settings.only)
+
+
+def _chosen(found: list[Topic], only: tuple[str, ...]) -> list[Topic]:
+    """The topics of these names; all if none is named."""
+    names = [topic.name for topic in found]
+    unknown = [name for name in only if name not in names]
+    if unknown:
+        raise ConfigurationError(
+            problem(f"a topic among {names}", repr(unknown[0]), "Check the name.")
+        )
+    return [topic for topic in found if topic.name in (only or names)]
 
 
 def measure(settings: Settings, bar: Bar) -> Iterator[Report]:

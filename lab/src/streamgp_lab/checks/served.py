@@ -1,0 +1,75 @@
+"""A service in a process of its own, which can be killed and started again quickly."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+# A process that has the service imported makes the others, so that each begins at once.
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["streamgp_lab.checks.served", "streamgp.service", "pandas"])
+
+
+def _serve(path: str, port: int, cache: int, warnings: str) -> None:
+    import logging
+    import warnings as filters
+
+    from streamgp.service import Listening, Settings, server
+
+    filters.simplefilter(warnings)  # type: ignore[arg-type]
+    logging.disable(logging.CRITICAL)
+    server(Settings(path, open=True, cache=cache), Listening(port=port)).run()
+
+
+class Served:
+    """A service on a free port of this machine.
+
+    Args:
+        path: Of its store.
+        cache: How many models it keeps in memory.
+    """
+
+    def __init__(self, path: Path, cache: int = 64):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._given = (str(path), self.port, cache, "ignore")
+        self.process: Any = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self.process = _processes.Process(target=_serve, args=self._given, daemon=True)
+        self.process.start()
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                httpx.get(f"{self.url}/healthz", timeout=5)
+            except httpx.TransportError:
+                time.sleep(0.01)
+            else:
+                return
+        sys.exit("The service does not answer.")
+
+    def kill(self) -> None:
+        """End it at once, without a chance to finish anything."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.join(30)
+
+    def stop(self) -> None:
+        """End it as an operator would."""
+        self.process.terminate()
+        self.process.join(30)
+
+    def __enter__(self) -> "Served":
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()

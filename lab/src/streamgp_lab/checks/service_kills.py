@@ -1,0 +1,137 @@
+"""Kill the service at random moments under load, and compare its models with undisturbed ones.
+
+Two clients feed a model each, batch after batch, and send a batch again until it is answered. The
+service is killed with SIGKILL and started again. Every batch must have been learned once and in
+order, and the files of the models must equal those of a service that was never killed.
+"""
+
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamgp.client import Client
+from streamgp_lab.checks import command
+from streamgp_lab.checks.served import Served
+from streamgp_lab.progress import bar
+
+NAMES = ("batches", "samples")
+CHANNELS = {"level": "Gaussian", "alarm": "Bernoulli"}
+MODEL = {
+    "latents": 1,
+    "inducing": {"kind": "Adaptive", "budget": 16},
+    "learning": {"rounds": 1, "every": 50},
+}
+_PAUSE = 1.0  # seconds between two kills, at most
+
+
+def rows(name: str, number: int) -> list[dict[str, Any]]:
+    """The rows of one batch."""
+    generator = np.random.default_rng([NAMES.index(name), number])
+    t = 5 * number + np.sort(generator.uniform(0, 5, size=5))
+    f = np.sin(t / 8)
+    noise = generator.normal(size=(2, 5))
+    return [
+        {"hour": x, "level": y, "alarm": bool(a)}
+        for x, y, a in zip(t.tolist(), (f + 0.3 * noise[0]).tolist(), f > noise[1], strict=True)
+    ]
+
+
+def create(url: str) -> None:
+    with Client(url) as client:
+        for name in NAMES:
+            client.create(
+                name, CHANNELS, data={"inputs": "hour"}, model=MODEL,
+                stream={"samples": name == "samples"},
+            )  # fmt: skip
+
+
+class Feeder(threading.Thread):
+    """Feeds one model until it is told to stop, or for so many batches."""
+
+    def __init__(self, url: str, name: str, most: int | None = None):
+        super().__init__(daemon=True)
+        self.url, self.name_of_model, self.most = url, name, most
+        self.enough = threading.Event()
+        self.sent, self.repeated = 0, 0
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            with Client(self.url, attempts=10_000, longest_pause=0.1) as client:
+                model = client.model(self.name_of_model)
+                while self.sent != self.most and not self.enough.is_set():
+                    report = model.update(
+                        rows(self.name_of_model, self.sent), key=f"batch-{self.sent}"
+                    )
+                    assert report["observations"] == {"level": 5, "alarm": 5}
+                    self.sent += 1
+                    self.repeated += report["repeated"]
+        except BaseException as error:
+            self.error = error
+
+
+def files(url: str) -> dict[str, tuple[bytes, int]]:
+    """The file of each model, and how many observations it has learned."""
+    found = {}
+    with Client(url) as client:
+        for name in NAMES:
+            model = client.model(name)
+            seen = model.describe()["observations"]["level"]
+            found[name] = (model.download().to_bytes(), seen)
+    return found
+
+
+def disturbed(path: Path, kills: int, seed: int, line: Any) -> tuple[dict, list[Feeder]]:
+    """Feed a service that is killed again and again."""
+    generator, served = np.random.default_rng(seed), Served(path)
+    with served:
+        create(served.url)
+        feeders = [Feeder(served.url, name) for name in NAMES]
+        for feeder in feeders:
+            feeder.start()
+        for _ in range(kills):
+            feeders[0].join(generator.uniform(0, _PAUSE))
+            served.kill()
+            served.start()
+            line.advance()
+        for feeder in feeders:
+            feeder.enough.set()
+            feeder.join(120)
+            if feeder.error is not None:
+                raise feeder.error
+        return files(served.url), feeders
+
+
+def alone(path: Path, counts: list[int]) -> dict:
+    """Feed a service that is left alone the same batches."""
+    with Served(path) as served:
+        create(served.url)
+        feeders = [Feeder(served.url, n, c) for n, c in zip(NAMES, counts, strict=True)]
+        for feeder in feeders:
+            feeder.start()
+        for feeder in feeders:
+            feeder.join(600)
+            assert feeder.sent == feeder.most
+        return files(served.url)
+
+
+def main(kills: int = 200, seed: int = 0) -> None:
+    with tempfile.TemporaryDirectory() as folder, bar("kills", kills) as line:
+        found, feeders = disturbed(Path(folder) / "killed.db", kills, seed, line)
+        counts = [feeder.sent for feeder in feeders]
+        wanted = alone(Path(folder) / "alone.db", counts)
+    for name, count in zip(NAMES, counts, strict=True):
+        assert found[name][1] == 5 * count, f"{name}: {found[name][1]} of {5 * count} learned"
+        assert found[name][0] == wanted[name][0], f"{name}: the files differ"
+    repeated = sum(feeder.repeated for feeder in feeders)
+    print(
+        f"{kills} kills, {sum(counts)} batches, {repeated} answered a second time. None was lost, "
+        "none learned twice, and the models are the same, byte for byte."
+    )
+
+
+if __name__ == "__main__":
+    command("service_kills")

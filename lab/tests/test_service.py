@@ -1,0 +1,12 @@
+"""Checks of the service that are short enough for tests."""
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs streamgp[service]")
+
+from streamgp_lab.cli import main
+
+
+def test_a_killed_service_loses_nothing_and_learns_nothing_twice(capsys):
+    main(["check", "service_kills", "--kills", "12"])
+    assert "the models are the same, byte for byte" in capsys.readouterr().out

@@ -1,0 +1,190 @@
+"""AsyncClient: a service from a program that does other things until answers come."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import streamgp as sgp
+from streamgp.client import calls
+from streamgp.client.calls import Call
+from streamgp.client.errors import ServiceError
+
+
+class AsyncClient:
+    """A service.
+
+    Requests that fail for a while are sent again, observations with the same idempotency key, so
+    that the service learns them once.
+
+    Args:
+        url: The address of the service, such as "http://127.0.0.1:8080".
+        token: A token of the service, if it asks for one.
+        attempts: How often a request is sent at most.
+        timeout: How many seconds an answer may take.
+        longest_pause: How many seconds lie between two attempts at most.
+
+    Example:
+        >>> async def latest(url, token):
+        ...     async with AsyncClient(url, token) as client:
+        ...         return await client.model("plant").forecast(12, every="1h")
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        attempts: int = 8,
+        timeout: float = 60.0,
+        longest_pause: float = 30.0,
+    ):
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._http = httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout)
+        self._attempts, self._longest = attempts, longest_pause
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def models(self) -> list[str]:
+        """The names of the models."""
+        return await self.call(calls.models())
+
+    def model(self, name: str) -> "AsyncRemoteModel":
+        """A model by name. Nothing is asked yet."""
+        return AsyncRemoteModel(self, name)
+
+    def member(self, fleet: str, key: str) -> "AsyncRemoteModel":
+        """A model of a fleet. It begins with its first update."""
+        return AsyncRemoteModel(self, fleet, key)
+
+    async def create(
+        self, name: str, channels: dict[str, Any], **tables: Any
+    ) -> "AsyncRemoteModel":
+        """Make a model.
+
+        Args:
+            name: Of the model.
+            channels: The kind of each channel, by name, as in a TOML configuration.
+            **tables: The tables `data`, `model` and `stream`.
+
+        Returns:
+            The model.
+
+        Raises:
+            ServiceError: If the service refuses it.
+        """
+        await self.call(calls.create(name, {"channels": channels, **tables}))
+        return self.model(name)
+
+    async def upload(self, name: str, model: sgp.ContinualGP) -> "AsyncRemoteModel":
+        """Give the service a model that was made elsewhere."""
+        await self.call(calls.upload(calls.path_of(name), model.to_bytes()))
+        return self.model(name)
+
+    async def call(self, call: Call) -> Any:
+        """Send a request, several times if need be."""
+        for attempt in range(self._attempts):
+            last = attempt + 1 == self._attempts
+            try:
+                response = await self._http.request(
+                    call.method, call.path, json=call.json, content=call.content,
+                    headers=dict(call.headers),
+                )  # fmt: skip
+            except httpx.TransportError as error:
+                unsent = isinstance(error, httpx.ConnectError)
+                if last or not (unsent or calls.is_worth_repeating(call, None)):
+                    raise ServiceError(f"the service cannot be reached: {error}") from error
+                await asyncio.sleep(calls.pause(attempt, self._longest))
+                continue
+            if last or not calls.is_worth_repeating(call, response.status_code):
+                break
+            await asyncio.sleep(
+                calls.pause(attempt, self._longest, response.headers.get("retry-after"))
+            )
+        return calls.result_of(call, response)
+
+
+class AsyncRemoteModel:
+    """A model of a service, with the verbs of `ContinualGP`."""
+
+    def __init__(self, client: AsyncClient, *names: str):
+        self._client, self._names, self._path = client, names, calls.path_of(*names)
+
+    def __repr__(self) -> str:
+        return f"<AsyncRemoteModel {'/'.join(self._names)}>"
+
+    async def update(self, data: Any, *, key: str | None = None) -> Any:
+        """Send observations. They are on disk when this returns.
+
+        Args:
+            data: A pandas or polars frame, or a list of rows (dictionaries).
+            key: An idempotency key; by default a new one. Give your own to send a batch again after
+                this program was stopped.
+
+        Returns:
+            A `RemoteReport`.
+
+        Raises:
+            ServiceError: If the service refuses them.
+        """
+        return await self._client.call(calls.update(self._path, data, key))
+
+    async def predict(self, x: Any, channel: str | None = None, **options: Any) -> Any:
+        """Predict at some inputs.
+
+        Args:
+            x: A list or an array of inputs, or a frame with the input columns.
+            channel: The name of one channel; by default all of them.
+            **options: `level`, `quantiles` and `calibrated`.
+
+        Returns:
+            A `RemotePrediction`, or a dictionary of them by channel.
+        """
+        asked = {"inputs": calls.inputs_of(x), **options}
+        return await self._client.call(calls.predict(self._path, channel, asked))
+
+    async def forecast(
+        self, ahead: Any, every: Any, channel: str | None = None, **options: Any
+    ) -> Any:
+        """Predict after the latest input, at equal steps. The arguments are those of the model."""
+        asked = {"ahead": ahead, "every": every, **options}
+        return await self._client.call(calls.predict(self._path, channel, asked))
+
+    async def describe(self) -> dict[str, Any]:
+        """What the model is and how far it has come."""
+        return await self._client.call(calls.get(self._path))
+
+    async def report(self) -> dict[str, Any]:
+        """The report of the last update."""
+        return await self._client.call(calls.get(self._path, "/report"))
+
+    async def history(self) -> dict[str, Any]:
+        """Numbers of earlier updates, by column."""
+        return (await self._client.call(calls.get(self._path, "/history")))["columns"]
+
+    async def hyperparameters(self) -> dict[str, Any]:
+        """Every hyperparameter, in the units of the data."""
+        return (await self._client.call(calls.get(self._path, "/hyperparameters")))[
+            "hyperparameters"
+        ]
+
+    async def download(self) -> sgp.ContinualGP:
+        """The model itself, for use on this machine."""
+        return sgp.from_bytes(await self._client.call(calls.download(self._path)))
+
+    async def save(self, path: str | Path) -> None:
+        """Write the model's file, for `streamgp.load`."""
+        Path(path).write_bytes(await self._client.call(calls.download(self._path)))
+
+    async def delete(self) -> None:
+        """Delete the model."""
+        await self._client.call(calls.delete(self._path))

@@ -1,0 +1,132 @@
+"""Cache: the models in memory, as they were last committed. The rest is in the store."""
+
+import dataclasses
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamgp as sgp
+from streamgp.errors import UnknownKeyError
+from streamgp.service.names import shown
+from streamgp.service.problems import not_found
+from streamgp.service.reports import Row, Spoken
+from streamgp.store import Store
+
+_ROWS = 1500  # of the latest observations that are kept for pictures
+
+
+@dataclasses.dataclass(frozen=True)
+class Live:
+    """A model as it was last committed. It is replaced as a whole, never changed.
+
+    Attributes:
+        model: The model.
+        version: The version that the store has of it.
+        changed: When it was last committed, in seconds since 1970.
+        report: What the last update did; None if this process has not seen one.
+    """
+
+    model: sgp.ContinualGP
+    version: int
+    changed: float
+    report: Spoken | None = None
+
+
+class Cache:
+    """A bounded number of models, the latest used of all.
+
+    Args:
+        store: Where the models are.
+        size: The largest number of models.
+    """
+
+    def __init__(self, store: Store, size: int):
+        self._store, self._size = store, size
+        self._lock = threading.Lock()
+        self._live: OrderedDict[str, Live] = OrderedDict()
+        self._recent: OrderedDict[str, deque[Row]] = OrderedDict()
+        self._loading: dict[str, tuple[threading.Lock, int]] = {}
+        self.loads = 0
+
+    def get(self, key: str) -> Live:
+        """A model as it was last committed.
+
+        Raises:
+            RefusedError: If there is no such model.
+        """
+        found = self._found(key)
+        if found is not None:
+            return found
+        # A model may be committed while it is loaded. Whoever commits waits for those who load, so
+        # that what was loaded never replaces what was committed later.
+        with self._exclusive(key):
+            found = self._found(key)
+            if found is not None:
+                return found
+            try:
+                stored = self._store.fetch(key)
+            except UnknownKeyError as error:
+                raise not_found("model", shown(key)) from error
+            self.loads += 1
+            live = Live(stored.model, stored.info.version, stored.info.changed.timestamp())
+            self._put(key, live)
+            return live
+
+    def publish(self, key: str, live: Live, rows: tuple[Row, ...] = ()) -> None:
+        """Let readers see a model that has just been committed."""
+        with self._exclusive(key):
+            self._put(key, live)
+            if rows:
+                with self._lock:
+                    self._recent.setdefault(key, deque(maxlen=_ROWS)).extend(rows)
+                    self._recent.move_to_end(key)
+                    while len(self._recent) > self._size:
+                        self._recent.popitem(last=False)
+
+    def forget(self, key: str) -> None:
+        """Let go of a model that has just been deleted."""
+        with self._exclusive(key), self._lock:
+            self._live.pop(key, None)
+            self._recent.pop(key, None)
+
+    def recent(self, key: str) -> tuple[Row, ...]:
+        """The latest observations of a model that this process has seen."""
+        with self._lock:
+            return tuple(self._recent.get(key, ()))
+
+    def everything(self) -> list[tuple[str, Live]]:
+        """All models that are in memory."""
+        with self._lock:
+            return list(self._live.items())
+
+    def _found(self, key: str) -> Live | None:
+        with self._lock:
+            live = self._live.get(key)
+            if live is not None:
+                self._live.move_to_end(key)
+            return live
+
+    def _put(self, key: str, live: Live) -> None:
+        with self._lock:
+            self._live[key] = live
+            self._live.move_to_end(key)
+            while len(self._live) > self._size:
+                self._live.popitem(last=False)
+
+    @contextmanager
+    def _exclusive(self, key: str) -> Iterator[None]:
+        """One thread at a time per key; locks that nobody holds are thrown away."""
+        with self._lock:
+            lock, users = self._loading.get(key, (threading.Lock(), 0))
+            self._loading[key] = (lock, users + 1)
+        try:
+            with lock:
+                yield
+        finally:
+            with self._lock:
+                lock, users = self._loading[key]
+                if users == 1:
+                    del self._loading[key]
+                else:
+                    self._loading[key] = (lock, users - 1)

@@ -1,0 +1,255 @@
+"""Engine: the verbs of the service. It knows models, the store and threads, and nothing of HTTP."""
+
+import copy
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+import streamgp as sgp
+from streamgp.errors import (
+    ConfigurationError,
+    StaleError,
+    StreamGPError,
+    UnknownKeyError,
+    problem,
+)
+from streamgp.service import names, specifications
+from streamgp.service.cache import Cache, Live
+from streamgp.service.events import Hub
+from streamgp.service.lanes import Lanes
+from streamgp.service.metrics import Metrics
+from streamgp.service.problems import RefusedError, not_found
+from streamgp.service.recent import rows_of
+from streamgp.service.reports import Bookkeeping, Spoken, latest, spoken
+from streamgp.service.settings import Settings
+from streamgp.store import Store
+
+_ATTEMPTS = 5  # at learning a batch into a model that another process changes
+
+
+class Batch(NamedTuple):
+    """Observations that a client sent.
+
+    Attributes:
+        frame: The rows.
+        digest: Of the bytes that were sent, to know a retry from something else.
+        request: The client's idempotency key; None if it gave none.
+    """
+
+    frame: pd.DataFrame
+    digest: str
+    request: str | None
+
+
+class Engine:
+    """Models that learn one batch at a time each, and are read at any time.
+
+    Args:
+        settings: What the operator decided.
+    """
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+        self.store = Store(settings.store)
+        self.cache = Cache(self.store, settings.cache)
+        limits = settings.limits
+        self.lanes = Lanes(settings.workers, limits.queue, limits.waiting)
+        self.hub = Hub(limits.subscribers)
+        self.metrics = Metrics(self.cache, self.lanes)
+
+    def close(self) -> None:
+        """Finish what has begun, and let go of the store."""
+        self.hub.close()
+        self.lanes.close()
+        self.store.close()
+
+    # -- models come and go --------------------------------------------------------------------
+
+    def create(self, key: str, tables: Mapping[str, Any]) -> Future:
+        """Make a model, or what the models of a fleet begin as."""
+        model = specifications.made(tables, self.settings.limits)
+        return self.lanes.submit(key, lambda: self._add(key, model))
+
+    def import_file(self, key: str, data: bytes) -> Future:
+        """Take a model from the bytes of its file."""
+        model = sgp.from_bytes(data)
+        specifications.check_import(model, self.settings.limits)
+        return self.lanes.submit(key, lambda: self._add(key, model))
+
+    def _add(self, key: str, model: sgp.ContinualGP) -> Live:
+        self._check_room()
+        try:
+            version = self.store.put(key, model, version=0)
+        except StaleError as error:
+            raise RefusedError(
+                409,
+                problem(
+                    "a name that nothing has yet",
+                    repr(names.shown(key)),
+                    "Choose another, or delete what has it.",
+                ),
+            ) from error
+        live = Live(model, version, time.time())
+        self.cache.publish(key, live)
+        self.hub.publish(key, {"event": "created"})
+        return live
+
+    def _check_room(self) -> None:
+        most = self.settings.limits.models
+        if len(self.store.keys()) >= most:
+            raise RefusedError(
+                409,
+                problem(f"at most {most} models", f"{most}", "Delete models that are not needed."),
+            )
+
+    def delete(self, key: str) -> Future:
+        """Delete a model."""
+        return self.lanes.submit(key, lambda: self._remove(key))
+
+    def _remove(self, key: str) -> None:
+        try:
+            self.store.delete(key)
+        except UnknownKeyError as error:
+            raise not_found("model", names.shown(key)) from error
+        self.cache.forget(key)
+        self.hub.publish(key, {"event": "deleted"})
+
+    def delete_fleet(self, name: str, *, members: bool) -> None:
+        """Delete a fleet and, if that is wanted, its models.
+
+        Raises:
+            RefusedError: If it has models and those are to stay.
+        """
+        self.cache.get(names.fleet_key(name))
+        keys = self.store.keys(names.members_of(name))
+        if keys and not members:
+            raise RefusedError(
+                409,
+                problem(
+                    "a fleet without models", f"{len(keys)}", "Delete them too: `?members=true`."
+                ),
+            )
+        for key in [*keys, names.fleet_key(name)]:
+            self.delete(key).result()
+
+    # -- learning --------------------------------------------------------------------------------
+
+    def learn(self, key: str, batch: Batch, beginning: str | None = None) -> Future:
+        """Learn a batch. It is on disk when the result is there.
+
+        Args:
+            key: Of the model.
+            batch: The observations.
+            beginning: The key of what the model begins as, if it does not exist yet.
+
+        Returns:
+            The future report, and whether it is that of an earlier request with the same key.
+        """
+        return self.lanes.submit(key, lambda: self._learn(key, batch, beginning))
+
+    def _learn(self, key: str, batch: Batch, beginning: str | None) -> tuple[Spoken, bool]:
+        request = None if batch.request is None else f"{key}\n{batch.request}"
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._learn_once(key, batch, request, beginning)
+            except StaleError:  # another process has changed the model, or answered the request
+                self.cache.forget(key)
+        raise RefusedError(
+            503,
+            problem("a model that no other program changes", "one that is", "Try again."),
+            {"Retry-After": "1"},
+        )
+
+    def _learn_once(
+        self, key: str, batch: Batch, request: str | None, beginning: str | None
+    ) -> tuple[Spoken, bool]:
+        answered = None if request is None else self.store.answer(request)
+        if answered is not None:
+            return _first_answer(answered, batch), True
+        begin = time.perf_counter()
+        now = self._to_learn(key, beginning)
+        draft = copy.copy(now.model)  # readers have the other one
+        report = _updated(draft, batch.frame)
+        if report.observations:
+            Bookkeeping.of(now.model).after(draft, report).put_into(draft)
+        said = spoken(report)
+        with self.store.transaction() as change:
+            change.put(key, draft, version=now.version)
+            if request is not None:
+                change.record(request, _answered(said, batch))
+        live = Live(draft, change.versions[key], time.time(), said)
+        rows = rows_of(draft, batch.frame)
+        self.cache.publish(key, live, rows)
+        self.metrics.learned(report, time.perf_counter() - begin)
+        self.hub.publish(key, {"event": "updated", "report": said, "latest": latest(draft),
+                               "rows": [row._asdict() for row in rows]})  # fmt: skip
+        return said, False
+
+    def _to_learn(self, key: str, beginning: str | None) -> Live:
+        """The model as it was last committed; a new one for a key of a fleet that is new."""
+        if beginning is None or key in self.store:
+            return self.cache.get(key)
+        self._check_room()
+        return dataclasses.replace(self.cache.get(beginning), version=0)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def read(self, key: str) -> Live:
+        """A model as it was last committed. It never waits for an update."""
+        return self.cache.get(key)
+
+    def bytes_of(self, key: str) -> bytes:
+        """A model as the bytes of its file, without what the service keeps in it."""
+        return self.cache.get(key).model.to_bytes()
+
+
+def digest_of(body: bytes, kind: str) -> str:
+    """What tells two requests apart."""
+    return hashlib.sha256(kind.encode() + b"\n" + body).hexdigest()
+
+
+def _answered(said: Spoken, batch: Batch) -> bytes:
+    return json.dumps({"digest": batch.digest, "report": said}).encode()
+
+
+def _first_answer(answered: bytes, batch: Batch) -> Spoken:
+    """The first answer to a request, if this is that request."""
+    before = json.loads(answered)
+    if before["digest"] != batch.digest:
+        raise RefusedError(
+            422,
+            problem(
+                "the same observations as before, under the same idempotency key",
+                "others",
+                "Give every batch a key of its own.",
+            ),
+        )
+    return before["report"]
+
+
+def _updated(model: sgp.ContinualGP, frame: pd.DataFrame) -> sgp.UpdateReport:
+    learn: Callable[..., sgp.UpdateReport] = (
+        model.update_many if specifications.learns_samples(model) else model.update
+    )
+    begun = model.state is not None
+    try:
+        return learn(frame, **specifications.layout_of(model))
+    except StreamGPError:
+        raise
+    except (TypeError, ValueError) as error:
+        if begun:
+            raise
+        # Settings of channels are only used when the first data come.
+        raise ConfigurationError(
+            problem(
+                "settings that the first data can be learned with",
+                f"{type(error).__name__}: {error}",
+                "Correct the specification of the model.",
+            )
+        ) from error

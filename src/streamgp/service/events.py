@@ -1,0 +1,87 @@
+"""Events: clients that follow models are told of every change, as server-sent events."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+from streamgp.errors import problem
+from streamgp.service.names import shown
+from streamgp.service.problems import RefusedError
+from streamgp.service.wire import plain
+
+_BACKLOG = 100  # events that wait for a slow client; then it is told to look again
+_BEAT = 15.0  # seconds between signs of life
+
+Event = dict[str, Any]
+
+
+class Hub:
+    """Hands every event to all who listen. Publishing never waits for anybody.
+
+    Args:
+        most: How many clients may listen.
+    """
+
+    def __init__(self, most: int):
+        self._most = most
+        self._lock = threading.Lock()
+        self._listeners: dict[asyncio.Queue, asyncio.AbstractEventLoop] = {}
+
+    def publish(self, key: str, event: Event) -> None:
+        """Tell all listeners. It may be called from any thread."""
+        told = {"key": key, "name": shown(key), **event}
+        with self._lock:
+            for queue, loop in self._listeners.items():
+                loop.call_soon_threadsafe(_offer, queue, told)
+
+    async def listen(self, prefix: str) -> AsyncIterator[bytes]:
+        """Events of all keys that begin so, as text for a browser, until the client goes."""
+        queue = self._joined()
+        try:
+            yield b"retry: 1000\nevent: hello\ndata: {}\n\n"
+            while True:
+                try:
+                    event = await asyncio.wait_for(queue.get(), _BEAT)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                if event is None:
+                    return
+                key, kind = event["key"], event["event"]
+                if key == prefix or (prefix.endswith("/") and key.startswith(prefix)):
+                    text = json.dumps(plain({k: v for k, v in event.items() if k != "key"}))
+                    yield f"event: {kind}\ndata: {text}\n\n".encode()
+        finally:
+            with self._lock:
+                self._listeners.pop(queue, None)
+
+    def _joined(self) -> asyncio.Queue:
+        queue: asyncio.Queue = asyncio.Queue(_BACKLOG)
+        with self._lock:
+            self._listeners[queue] = asyncio.get_running_loop()
+        return queue
+
+    def check_room(self) -> None:
+        """Refuse one more listener if there are too many."""
+        if len(self._listeners) >= self._most:
+            raise RefusedError(
+                429,
+                problem(f"at most {self._most} listeners", "one more", "Try again later."),
+                {"Retry-After": "10"},
+            )
+
+    def close(self) -> None:
+        """Tell all listeners that there is no more to come."""
+        with self._lock:
+            for queue, loop in self._listeners.items():
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(_offer, queue, None)
+
+
+def _offer(queue: asyncio.Queue, event: Event | None) -> None:
+    """Put an event at the end. A client that is too slow loses the oldest ones."""
+    while queue.full():
+        queue.get_nowait()
+    queue.put_nowait(event)
