@@ -69,7 +69,7 @@ def test_rows_of_a_chain_may_be_anywhere_once_it_has_times_for_them():
     first = _ancestor("chain")
     learner, rows = first.learner, Rows(_X[60:, None], _Y[60:, None], np.zeros(180, int), ("y",))
     state = first.state
-    state = with_times(state, wanted(state, state.mixing.law, _X[60:]))
+    state = with_times(state, wanted(state, state.mixing, _X[60:]))
     parts = [prepare(learner, state, rows.take(slice(i, None, 3))) for i in range(3)]
     combined, (once, _) = combine(state, parts), learner.step(state, rows, learn=False)
     for i in range(2):
