@@ -120,9 +120,7 @@ def parts(found: Sequence[Newcomer]) -> list[Part]:
     for data in dict.fromkeys(n.data for n in found):
         by = {n.method: n for n in found if n.data == data}
         tenth, hundredth = by[POPULATION].tenth, by[ALONE].hundredth
-        sentence = (
-            "tenth observations of new keys are predicted as well as hundredths of keys alone"
-        )
+        sentence = "tenth observations of new keys are predicted as well as hundredths of others"
         measured = f"{tenth:.3f}, {hundredth:.3f}"
         holds = tenth <= hundredth + _EQUAL
         claims.append(Claim(f"{data}: {sentence}, to {_EQUAL}", measured, holds))
