@@ -3,10 +3,13 @@
 import pytest
 
 pytest.importorskip("fastapi", reason="needs streamgp[service]")
+pytest.importorskip("confluent_kafka", reason="needs streamgp[kafka]")
 
 from streamgp_lab.cli import main
 
 
 def test_a_killed_service_loses_nothing_and_learns_nothing_twice(capsys):
     main(["check", "service_kills", "--kills", "12"])
-    assert "the models are the same, byte for byte" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "the models are the same, byte for byte" in said
+    assert "messages each were learned once" in said

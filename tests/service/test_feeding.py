@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from streamgp.cli import main
 from streamgp.errors import ConfigurationError
 from streamgp.service.feeding import Source
 from tests.service.running import rows, serving, specification
@@ -73,6 +74,8 @@ def test_csv(tmp_path):
 def test_a_source_names_a_feed_and_a_model(url):
     with pytest.raises(ConfigurationError, match="such as"):
         Source(url)
+    with pytest.raises(SystemExit, match="such as"):
+        main(["serve", "--no-tokens", "--source", url])
 
 
 def test_a_topic_of_kafka_is_followed_through_restarts(tmp_path):

@@ -29,6 +29,8 @@ def create_app(settings: Settings) -> FastAPI:
 
     Raises:
         FileError: If the store cannot be used.
+        ConfigurationError: If a source is none.
+        ImportError: If a source needs a package that is missing.
 
     Example:
         >>> import tempfile
@@ -38,11 +40,14 @@ def create_app(settings: Settings) -> FastAPI:
         >>> "/v1/models/{name}/predict" in app.openapi()["paths"]
         True
     """
+    sources = [Source(url, settings.kafka) for url in settings.sources]
+    for source in sources:
+        source.check_installed()
     engine = Engine(settings)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        feedings = [Feeding(engine, Source(url, settings.kafka)) for url in settings.sources]
+        feedings = [Feeding(engine, source) for source in sources]
         for feeding in feedings:
             feeding.start()
         yield

@@ -222,7 +222,7 @@ class Engine:
         return self.cache.get(key)
 
     def bytes_of(self, key: str) -> bytes:
-        """A model as the bytes of its file, without what the service keeps in it."""
+        """A model as the bytes of its file, as it was last committed."""
         return self.cache.get(key).model.to_bytes()
 
 

@@ -6,6 +6,7 @@ that the model has learned.
 
 import copy
 import dataclasses
+import importlib
 import logging
 import threading
 import tomllib
@@ -55,6 +56,11 @@ class Source:
     def model(self) -> str:
         """The name of the model."""
         return parse_qs(urlsplit(self.url).query).get("model", [""])[0]
+
+    def check_installed(self) -> None:
+        """Raise an `ImportError` if a package is missing that the feed needs."""
+        if urlsplit(self.url).scheme == "kafka":
+            importlib.import_module("streamgp.sources.kafka")
 
     def opened(self, place: Any) -> AbstractFeed:
         """The feed, from a place on."""

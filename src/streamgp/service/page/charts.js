@@ -52,6 +52,7 @@ export function drawPicture(id, picture, channels, level) {
     const colour = colourOf(i), at = { xaxis: "x", yaxis: `y${number}` };
     const top = 1 - i * share, bottom = top - share + gap;
     merged[`yaxis${number}`] = { ...axis, domain: [Math.max(bottom, 0), top - 0.005], zeroline: false };
+    if (picture.channels[name].probability) merged[`yaxis${number}`].range = [-0.06, 1.06];
     merged.annotations.push({
       text: `<b>${escaped(name)}</b> <span>${escaped(channels[name])}</span>`, showarrow: false, x: 0.005, xref: "paper",
       xanchor: "left", y: top - 0.01, yref: "paper", yanchor: "top", font: { size: 12 },
