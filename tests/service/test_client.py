@@ -36,6 +36,8 @@ def test_frames_in_and_out(client, frame):
     np.testing.assert_array_equal(level.interval[1], wanted.interval(0.8)[1])
     table = model.predict(pd.DataFrame({"hour": INPUTS}), "level").to_frame()
     assert list(table) == ["hour", "mean", "std", "lower", "upper"]
+    parts = model.predict(INPUTS, "level", components=True).components
+    np.testing.assert_allclose(np.sum([p["mean"] for p in parts.values()], axis=0), wanted.mean)
     both = model.predict(np.array(INPUTS))
     assert set(both) == {"level", "alarm"}
     assert len(model.forecast(3, every=0.25, channel="level")) == 3

@@ -77,6 +77,7 @@ def test_a_model_is_made_fed_and_watched(service, page):
         arg=before[0],
     )
     assert len(mean_of(page)) > 100
+    api.expect(page.locator("#components-card")).to_be_visible()
     points = "document.getElementById('picture').data.find(t => t.name === 'observed').x.length"
     page.wait_for_function(f"() => {points} === 40")
 

@@ -180,6 +180,17 @@ def test_the_picture_has_a_band_the_rows_and_a_forecast(service):
     np.testing.assert_allclose(picture["channels"]["level"]["lower"], wanted)
 
 
+def test_components_add_up_to_what_is_predicted(service):
+    made(service, "plant", rows(count=20))
+    asked = {"inputs": INPUTS, "channels": ["level"], "components": True}
+    found = service.post("/v1/models/plant/predict", json=asked).json()["channels"]["level"]
+    total = np.sum([part["mean"] for part in found["components"].values()], axis=0)
+    np.testing.assert_allclose(total, found["mean"])
+    picture = service.get("/v1/models/plant/picture?points=9&components=true").json()
+    drawn = picture["channels"]["level"]
+    np.testing.assert_allclose(np.sum([*drawn["components"].values()], axis=0), drawn["mean"])
+
+
 def test_times_come_and_go_as_text(service):
     spec = specification("clock", channels={"y": "Gaussian"}, data={"inputs": "time"})
     del spec["model"]

@@ -45,14 +45,19 @@ class RemotePrediction:
         columns: What is predicted, by name: `mean`, `std`, `lower` and `upper`, or, of a channel
             with classes, their probabilities and `label`.
         quantiles: Further quantiles that were asked for, by level.
+        components: `mean` and `std` of each component of f, by name, if they were asked for.
     """
 
     def __init__(self, inputs: dict[str, list[Any]], columns: dict[str, Any]):
         self.x = {name: np.asarray(values) for name, values in inputs.items()}
-        rest = {name: values for name, values in columns.items() if name != "quantiles"}
+        rest = {n: values for n, values in columns.items() if n not in ("quantiles", "components")}
         self.columns = {name: _numbers(values) for name, values in rest.items()}
         asked = columns.get("quantiles", {})
         self.quantiles = {float(level): _numbers(values) for level, values in asked.items()}
+        self.components = {
+            name: {what: np.asarray(values, float) for what, values in part.items()}
+            for name, part in columns.get("components", {}).items()
+        }
 
     def __len__(self) -> int:
         return len(next(iter(self.x.values())))

@@ -141,7 +141,7 @@ class RemoteModel:
         Args:
             x: A list or an array of inputs, or a frame with the input columns.
             channel: The name of one channel; by default all of them.
-            **options: `level`, `quantiles` and `calibrated`.
+            **options: `level`, `quantiles`, `calibrated` and `components`.
 
         Returns:
             A `RemotePrediction`, or a dictionary of them by channel.

@@ -15,7 +15,13 @@ _AHEAD = 0.15  # of the shown past, that the picture looks ahead
 
 
 def picture(
-    live: Live, rows: tuple[Row, ...], *, points: int, last: float | None, level: float
+    live: Live,
+    rows: tuple[Row, ...],
+    *,
+    points: int,
+    last: float | None,
+    level: float,
+    components: bool = False,
 ) -> dict[str, Any]:
     """What to draw.
 
@@ -26,6 +32,7 @@ def picture(
         last: How far the picture reaches back from the latest input, in the model's units (days,
             for times); None for everything.
         level: The probability of the bands.
+        components: Whether to show what each channel is the sum of, too.
 
     Returns:
         The inputs, where the forecast begins, per channel the middle and the band or the
@@ -54,7 +61,7 @@ def picture(
             "x": axis.values(x),
             "latest": axis.values(np.array([newest]))[0],
             "channels": {
-                name: _channel(model.predict(axis.values(x), name), level)
+                name: _channel(model.predict(axis.values(x), name), level, components)
                 for name in model.channels
             },
             "rows": [row._asdict() for row in rows],
@@ -64,7 +71,15 @@ def picture(
     )
 
 
-def _channel(prediction: sgp.Prediction, level: float) -> dict[str, Any]:
+def _channel(prediction: sgp.Prediction, level: float, components: bool) -> dict[str, Any]:
+    drawn = _band(prediction, level)
+    if not components or prediction.likelihood.latents > 1:
+        return drawn
+    parts = {name: part.mean for name, part in prediction.components().items()}
+    return {**drawn, "components": parts}
+
+
+def _band(prediction: sgp.Prediction, level: float) -> dict[str, Any]:
     if has_classes(prediction):
         names = [str(label) for label in prediction.classes]
         return {"classes": dict(zip(names, prediction.probabilities.T, strict=True))}

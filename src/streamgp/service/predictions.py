@@ -119,4 +119,9 @@ def _columns(prediction: sgp.Prediction, asked: PredictRequest) -> dict[str, Any
             found["quantiles"] = {
                 f"{level:g}": np.asarray(prediction.quantile(level)) for level in asked.quantiles
             }
+    if asked.components:
+        found["components"] = {
+            name: {"mean": part.mean, "std": part.std}
+            for name, part in prediction.components().items()
+        }
     return found

@@ -111,6 +111,7 @@ class PredictRequest(Strict):
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     quantiles: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], Field(max_length=20)] = []
     calibrated: bool = False
+    components: bool = False
 
 
 class Predicted(BaseModel):

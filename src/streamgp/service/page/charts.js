@@ -107,6 +107,17 @@ function panel(picture, name, colour, at, level) {
   return traces;
 }
 
+// What one channel is the sum of.
+export function drawComponents(id, picture, channel) {
+  const all = Object.entries(picture.channels[channel].components || {});
+  const parts = all.filter(([name]) => name !== "level"); // a constant, which would hide the others
+  const line = { type: "line", yref: "paper", x0: picture.latest, x1: picture.latest, y0: 0, y1: 1,
+    line: { color: style().quiet, width: 1, dash: "dot" } };
+  lines(id, parts.map(([name, values], i) => ({
+    x: picture.x, y: values, name, mode: "lines", line: { color: colourOf(i), width: 1.6 }, hovertemplate: "%{y:.4g}",
+  })), { shapes: [line], xaxis: { type: picture.is_time ? "date" : "linear", range: [picture.x[0], picture.x.at(-1)] } });
+}
+
 // A column per channel of the history, such as "nlpd:level".
 export function drawColumns(id, history, what, more = {}) {
   const found = Object.keys(history).filter((name) => name.startsWith(`${what}:`));

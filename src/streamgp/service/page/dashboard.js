@@ -100,7 +100,7 @@ async function load() {
   let picture = null;
   if (Object.keys(description.inputs).length === 1) {
     const last = $("last").value && chosen.span ? `&last=${chosen.span * Number($("last").value)}` : "";
-    picture = await ask(`${path(name)}/picture?points=${window.innerWidth < 700 ? 160 : 300}&level=${$("level").value}${last}`);
+    picture = await ask(`${path(name)}/picture?points=${window.innerWidth < 700 ? 160 : 300}&components=true&level=${$("level").value}${last}`);
   }
   if (name !== chosen.name) return;
   Object.assign(chosen, { description, picture, history: past.columns, alarms: past.alarms, loaded: Date.now() });
@@ -122,6 +122,7 @@ function show() {
   $("no-data").hidden = drawn || Object.keys(description.inputs).length > 1;
   $("picture").hidden = !drawn;
   if (drawn) charts.drawPicture("picture", picture, description.channels, Number($("level").value));
+  showComponents();
   charts.drawColumns("scores", past, "nlpd");
   charts.drawCoverage("coverage", past);
   charts.drawSurprise("surprise", past);
@@ -170,13 +171,28 @@ function showAlarms() {
   $("alarms").replaceChildren(list);
 }
 
+function fill(select, names) {
+  const before = select.value;
+  if (names.join() === [...select.options].map((option) => option.value).join()) return;
+  select.replaceChildren(...names.map((name) => element("option", name, { value: name })));
+  if (names.includes(before)) select.value = before;
+}
+
+function showComponents() {
+  const { picture } = chosen;
+  const names = Object.keys(picture?.channels ?? {}).filter((name) => picture.channels[name].components);
+  $("components-card").hidden = !names.length;
+  if (!names.length) return;
+  fill($("of-channel"), names);
+  const channel = $("of-channel").value, level = picture.channels[channel].components.level;
+  $("constant").textContent = level ? ` The level is ${Number(level.at(-1)).toPrecision(4)}.` : "";
+  charts.drawComponents("components", picture, channel);
+}
+
 function showParameters() {
   const names = Object.keys(chosen.history).filter((name) => name.startsWith("hyperparameter:")).map((name) => name.slice(15));
-  const select = $("parameter"), before = select.value;
-  if (names.join() !== [...select.options].map((option) => option.value).join()) {
-    select.replaceChildren(...names.map((name) => element("option", name, { value: name })));
-    if (names.includes(before)) select.value = before;
-  }
+  const select = $("parameter");
+  fill(select, names);
   charts.drawParameter("parameters", chosen.history, select.value);
 }
 
@@ -244,6 +260,7 @@ document.documentElement.dataset.theme = localStorage.getItem("streamgp-theme")
 
 for (const id of ["last", "level"]) $(id).addEventListener("change", refresh);
 $("parameter").addEventListener("change", showParameters);
+$("of-channel").addEventListener("change", showComponents);
 setInterval(tellTimes, 5000);
 
 // -- events -------------------------------------------------------------------------------------------

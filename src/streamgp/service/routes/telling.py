@@ -50,12 +50,13 @@ def add_predictions(router: APIRouter, prefix: str, place_of: Any) -> None:
         points: Annotated[int, Query(ge=2, le=2000)] = 240,
         last: Annotated[float | None, Query(gt=0, allow_inf_nan=False)] = None,
         level: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+        components: Annotated[bool, Query()] = False,
     ) -> Any:
         """What the page draws of a model over one input."""
 
         def work() -> Any:
             live, rows = engine.read(at.key), engine.cache.recent(at.key)
-            return picture(live, rows, points=points, last=last, level=level)
+            return picture(live, rows, points=points, last=last, level=level, components=components)
 
         return answer(await in_time(engine.settings.limits.predict_seconds, work))
 
