@@ -34,6 +34,18 @@ KERNELS = {
         sgp.Periodic(1.0, 1.2, 3.0) * M32(5.0, 1.0),
         markov.periodic(1.0, 1.2, 3.0) * markov.matern(1, 5.0, 1.0),
     ),
+    "oscillator": (sgp.SHO(2.0, 3.0, 0.8), markov.oscillator(2.0, 3.0, 0.8)),
+    "overdamped": (sgp.SHO(4.0, 0.3, 0.8), markov.oscillator(4.0, 0.3, 0.8)),
+    "carma": (
+        sgp.CARMA([4.0, 0.5, 0.7], [1.5], 0.9),  # (s² + s/2 + 4)(s + 0.7) and s + 1.5
+        markov.driven([2.8, 4.35, 1.2], [1.5, 1.0], 0.9),
+    ),
+    "rough carma": (sgp.CARMA([4.0, 1.0], [0.5], 0.9), markov.driven([4.0, 1.0], [0.5, 1.0], 0.9)),
+    "smooth": (sgp.RBF(1.3, 0.7).as_markov(6), markov.smooth(6, 1.3, 0.7)),
+    "waves": (kernels.Cosine(3.0, 0.8), markov.wave(3.0, 0.8)),
+    "damped waves": (
+        kernels.Cosine(3.0, 0.8) * M12(4.0, 1.0), markov.wave(3.0, 0.8) * markov.matern(0, 4.0, 1.0)
+    ),
 }  # fmt: skip
 NAMES = ("a", "b", "c")
 

@@ -24,7 +24,9 @@ from streamgp.inference.learner import Learner
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
 from streamgp.kernels import (
+    CARMA,
     RBF,
+    SHO,
     FunctionKernel,
     Kernel,
     Linear,
@@ -60,6 +62,7 @@ from streamgp.model.periods import SuggestedPeriod, suggest_periods
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
 from streamgp.parameters import fixed
+from streamgp.prediction.components import Component, Components
 from streamgp.prediction.prediction import Prediction
 from streamgp.prediction.predictor import Predictions
 from streamgp.registry import register
@@ -67,7 +70,9 @@ from streamgp.store import Store
 from streamgp.version import __version__ as __version__
 
 __all__ = [
+    "CARMA",
     "RBF",
+    "SHO",
     "VEM",
     "AbstractStrategy",
     "Adaptive",
@@ -77,6 +82,8 @@ __all__ = [
     "BudgetWarning",
     "Categorical",
     "Censored",
+    "Component",
+    "Components",
     "ConfigurationError",
     "Constant",
     "ContinualGP",

@@ -1,7 +1,6 @@
 """ContinualGP: the object people hold. It checks what comes, delegates, and keeps the result."""
 
 import dataclasses
-import html
 import logging
 import os
 import threading
@@ -38,7 +37,7 @@ from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
 from streamgp.model.means import Constant, Mean, as_seasons
 from streamgp.model.specification import Latents, Specification
-from streamgp.model.summary import describe
+from streamgp.model.summary import describe, mean_weights, table
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.online import lifecycle
 from streamgp.online.batch_update import Updater
@@ -61,8 +60,8 @@ class _Version(NamedTuple):
     progress: Progress
 
 
-class ContinualGP:
-    """A multi-task Gaussian process that learns from a stream and keeps none of it.
+class ContinualGP(plot.Drawn):
+    """A multi-task Gaussian process that learns from a stream without keeping it.
 
     One model may be used from several threads. Updates wait for each other; predictions never wait
     and see the model as the last finished update left it.
@@ -96,10 +95,15 @@ class ContinualGP:
             channel.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
-            (Matérn, Periodic, Linear, Constant, their sums and products), at a cost that does not
-            grow with the length of the stream. "dense": as values at inducing points, for
-            everything. "auto": a chain where that is possible and `inducing`, `factorised` and
+            (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
+            that does not grow with the length of the stream. "dense": as values at inducing points,
+            for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
             `carry` are left alone.
+        open_rows: On a chain, how many observations are kept for a while: the latest ones of
+            channels that are neither `Gaussian` nor `LogNormal`. What they say is worked out again
+            with every observation that comes, so that single samples are learned as well as
+            batches. An observation is let go once so many later ones have come. 0 keeps none, and
+            where the past fades (`forgetting`) none are kept either.
         outliers: What becomes of observations that are surprising beyond reason. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.
@@ -138,6 +142,7 @@ class ContinualGP:
         seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
+        open_rows: int = 20,
         outliers: Rule = "keep",
         seed: int = 0,
     ):
@@ -145,7 +150,8 @@ class ContinualGP:
         weights = dict(mixing or {})
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
-        engines = Engines(engine, as_strategy(inducing), learner)
+        kept = open_rows if rule.factor == 1.0 else 0  # the site of an open row cannot fade
+        engines = Engines(engine, as_strategy(inducing), learner, kept)
         specification = Specification(
             named,
             latents,
@@ -230,6 +236,14 @@ class ContinualGP:
         return self._version.progress.schema.axes
 
     @property
+    def latest(self) -> Any:
+        """The largest first input so far, a time if inputs are times; None before any data."""
+        progress = self._version.progress
+        if not progress.schema.axes:
+            return None
+        return progress.schema.axes[0].values(np.array([progress.latest]))[0]
+
+    @property
     def hyperparameters(self) -> dict[str, Any]:
         """Kernel parameters of each latent function; weights and parameters of each channel."""
         updater, progress = self._version
@@ -248,12 +262,7 @@ class ContinualGP:
         state = progress.state
         if state is None:
             return {}
-        found, weights = {}, state.mean_weights
-        for d, name in enumerate(updater.specification.names):
-            channel, first = state.plain.channels[d], state.plain.outputs.first[d]
-            own = weights[first : first + len(channel.offset), : channel.mean.size]
-            found[name] = {"offset": channel.offset.copy(), "weights": own}
-        return found
+        return mean_weights(state.plain, updater.specification.names, state.mean_weights)
 
     @property
     def state(self) -> State | ChainState | None:
@@ -287,18 +296,10 @@ class ContinualGP:
 
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
-        seen = self.observations
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{type(likelihood).__name__}</td>"
-            f"<td style='text-align:right'>{seen[name]:,}</td></tr>"
-            for name, likelihood in self.likelihoods.items()
+        about = (
+            f"ContinualGP: {self._version.progress.updates} updates, {self._sizes} inducing points"
         )
-        return (
-            f"<table><caption>ContinualGP: {self._version.progress.updates} updates, "
-            f"{self._sizes} inducing points</caption>"
-            "<thead><tr><th>channel</th><th>likelihood</th><th>observations</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
+        return table(about, self.likelihoods, self.observations)
 
     @property
     def _sizes(self) -> str:
@@ -318,7 +319,7 @@ class ContinualGP:
         columns: Any = None,
         learn: bool = True,
     ) -> UpdateReport:
-        """Fold a batch in and let go of it.
+        """Fold a batch in and let go of it, but for `open_rows`.
 
         Call it as `update(x, y)` where there is a single channel, or as `update({name: (x, y), …})`
         with any subset of the channels and any number of observations of each. Or with a pandas or
@@ -572,8 +573,8 @@ class ContinualGP:
             )
         names = updater.specification.names
         learner = updater.engines.of(progress.state).learner
-        trackers = {name: record.tracked for name, record in progress.calibrations.items()}
-        predictor = Predictor(learner, progress.state, names, progress.schema, trackers)
+        tracked = progress.tracked()
+        predictor = Predictor(learner, progress.state, names, progress.schema, tracked)
         return predictor.predict(x, channel)
 
     def forecast(self, ahead: Any, every: Any, channel: str | None = None) -> Any:
@@ -618,28 +619,13 @@ class ContinualGP:
         numbers = inputs_ahead(axes[0], progress.latest, ahead, every)
         return self.predict(axes[0].values(numbers[:, 0]), channel)
 
-    def plot(self, channel: str | None = None, **options: Any) -> Any:
-        """Draw channels over one or two inputs. It needs matplotlib.
-
-        Args:
-            channel: The name of one channel; by default all of them, each on axes of its own.
-            **options: Those of `streamgp.plot.channel`: `x`, `data`, `past`, `level`, `value`,
-                `inducing`, `note`, `ax`.
-
-        Returns:
-            An array of the axes, one per channel that was drawn.
-        """
-        if channel is None and len(self.channels) > 1:
-            return plot.channels(self, **options)
-        return np.atleast_1d(np.asarray(plot.channel(self, channel, **options), object))
-
     # -- keeping -------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
-        what the model knows, how it was set up and its `notes`, and no data.
+        what the model knows, how it was set up and its `notes`, and no data but open rows.
 
         Args:
             path: Of the file.

@@ -4,6 +4,7 @@ Nothing here is shared with the library. Transitions are matrix exponentials, st
 solve Lyapunov equations, filter and smoother are plain loops, and inverses are inverses.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -81,6 +82,56 @@ def matern(order, lengthscale, variance):
         return variance * np.exp(-r) * (1, 1 + r, 1 + r + r**2 / 3)[order]
 
     return Process((_stationary(drift, diffusion, np.eye(size)[0]),), covariance)
+
+
+def driven(alpha, beta, variance):
+    """Σ β_k x⁽ᵏ⁾ where x⁽ᵖ⁾ = −Σ α_k x⁽ᵏ⁾ + white noise, as strong as the variance asks for."""
+    size = len(alpha)
+    drift, diffusion = np.eye(size, k=1), np.zeros((size, size))
+    drift[-1], diffusion[-1, -1] = -np.array(alpha), 1.0
+    readout = np.append(beta, np.zeros(size - len(beta)))
+    unit = solve_continuous_lyapunov(drift, -diffusion)
+    strength = variance / (readout @ unit @ readout)
+
+    def covariance(a, b):
+        return (
+            readout @ expm(drift * _distance(a, b)[:, :, None, None]) @ (strength * unit @ readout)
+        )
+
+    return Process((_stationary(drift, strength * diffusion, readout),), covariance)
+
+
+def oscillator(period, quality, variance):
+    """A damped oscillator, with the covariance as printed by Foreman-Mackey et al. (2017)."""
+    speed = 2 * np.pi / period
+    part = driven([speed**2, speed / quality], [1.0], variance).parts
+
+    def covariance(a, b):
+        t = speed * _distance(a, b)
+        root = np.sqrt(np.abs(1 - 1 / (4 * quality**2)))
+        wave = (np.cos, np.sin) if quality > 0.5 else (np.cosh, np.sinh)
+        swing = wave[0](root * t) + wave[1](root * t) / (2 * root * quality)
+        return variance * np.exp(-t / (2 * quality)) * swing
+
+    return Process(part, covariance)
+
+
+def smooth(order, lengthscale, variance):
+    """White noise through 1/Σ (ω²ℓ²/2)^n/n!, by the roots of that polynomial."""
+    even = [(-0.5 * lengthscale**2) ** n / math.factorial(n) for n in range(order + 1)]
+    squares = np.roots(even[::-1])  # of s²
+    roots = -np.sqrt(squares.astype(complex))
+    return driven(np.poly(roots).real[:0:-1], [1.0], variance)
+
+
+def wave(period, variance):
+    """Oscillations of constant amplitude."""
+    speed, own = 2 * np.pi / period, variance * np.eye(2)
+    part = Part(
+        np.array([[0.0, -speed], [speed, 0.0]]), np.zeros((2, 2)), np.array([1.0, 0.0]),
+        lambda time: own,
+    )  # fmt: skip
+    return Process((part,), lambda a, b: variance * np.cos(speed * _distance(a, b)))
 
 
 def constant(variance):

@@ -204,6 +204,7 @@ class Case(NamedTuple):
     family: Family
     prediction: sgp.Prediction
     draws: np.ndarray  # (DRAWS, N, …), by the oracle
+    twins: np.ndarray  # the same, drawn again from the same f
 
     def columns(self, y: np.ndarray) -> np.ndarray:
         """What `mean` and `variance` speak of: y, or the indicators of the classes."""
@@ -224,6 +225,7 @@ def case(request) -> Case:
         family,
         sgp.Prediction(family.started, mean, covariance),
         np.asarray(family.draw(rng, f)),
+        np.asarray(family.draw(rng, f)),
     )
 
 
@@ -237,6 +239,15 @@ def test_mean_and_variance(case):
     assert_within_sampling_error(y, case.prediction.mean)
     assert_within_sampling_error((y - case.prediction.mean) ** 2, case.prediction.variance)
     np.testing.assert_allclose(case.prediction.std**2, case.prediction.variance)
+
+
+def test_what_knowing_f_would_leave_of_the_variance(case):
+    """Two draws from one f differ by noise alone, and have in common what is open about f."""
+    one, two = case.columns(case.draws), case.columns(case.twins)
+    found, mean = case.prediction, case.prediction.mean
+    assert_within_sampling_error(0.5 * (one - two) ** 2, found.aleatoric)
+    assert_within_sampling_error((one - mean) * (two - mean), found.epistemic)
+    np.testing.assert_allclose(found.aleatoric + found.epistemic, found.variance, rtol=1e-12)
 
 
 def test_sample(case):

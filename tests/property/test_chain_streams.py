@@ -17,6 +17,7 @@ FAMILIES = {
 KERNELS = {
     "rough": [sgp.Matern12(0.7), sgp.Matern32(1.5)],
     "smooth": [sgp.Matern52(1.0), sgp.Matern32(0.2) + sgp.Matern52(5.0)],
+    "driven": [sgp.SHO(1.5, 4.0) + sgp.CARMA([4.0, 0.5], [1.0]), sgp.RBF(1.0).as_markov()],
     "seasonal": [sgp.Periodic(1.0, period=2.0) * sgp.Matern32(8.0), sgp.Matern32()],
 }
 GROWING = {

@@ -36,9 +36,11 @@ def rows(count=10, begin=0, seed=0):
 
 
 @contextlib.contextmanager
-def serving(path, *, tokens=(), cache=8, port=0, **limits):
+def serving(path, *, tokens=(), cache=8, port=0, sources=(), **limits):
     """A service in a thread of this process, and a client of it."""
-    settings = Settings(path, tokens, open=not tokens, limits=Limits(**limits), cache=cache)
+    settings = Settings(
+        path, tokens, open=not tokens, limits=Limits(**limits), cache=cache, sources=sources
+    )
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))

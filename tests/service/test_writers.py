@@ -66,14 +66,14 @@ def test_an_error_stays_with_its_own_work():
 @pytest.fixture
 def slow(monkeypatch):
     """Updates that wait to be let go."""
-    begun, go, usual = threading.Event(), threading.Event(), engines._updated
+    begun, go, usual = threading.Event(), threading.Event(), engines.updated
 
     def waiting(model, frame):
         begun.set()
         assert go.wait(20)
         return usual(model, frame)
 
-    monkeypatch.setattr(engines, "_updated", waiting)
+    monkeypatch.setattr(engines, "updated", waiting)
     yield begun, go
     go.set()
 

@@ -135,8 +135,11 @@ ARRIVALS = {
 }  # fmt: skip
 
 
+MIXED = ["matern12", "matern32", "sum", "linear sum", "quasi-periodic", "rough carma", "smooth"]
+
+
 @pytest.mark.parametrize("arrival", ARRIVALS)
-@pytest.mark.parametrize("name", ["matern12", "matern32", "sum", "linear sum", "quasi-periodic"])
+@pytest.mark.parametrize("name", MIXED)
 def test_any_chunking_and_order_gives_the_same_posterior(name, arrival):
     world, names = worlds(2)[name]
     rows, channel = chains.draw(world, X), np.arange(len(TEST)) % 2
@@ -232,7 +235,9 @@ def titsias(model, world, rows, x, channel):
     return markov.through_states(world, rows, model.inducing_points[0][:, 0], x, channel)
 
 
-@pytest.mark.parametrize("name", ["matern32", "matern52", "sum", "product", "linear sum"])
+@pytest.mark.parametrize(
+    "name", ["matern32", "matern52", "sum", "product", "linear sum", "oscillator", "smooth"]
+)
 @pytest.mark.parametrize("order", ["at once", "in order", "shuffled"])
 def test_crowded_rows_are_read_through_the_states_around_them(name, order, monkeypatch):
     monkeypatch.setattr(grid, "_AT_BEST", 64)  # a time for every row would be affordable

@@ -46,7 +46,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ["matern12", "matern32", "matern52", "sum"])
+@pytest.mark.parametrize("name", ["matern12", "matern32", "matern52", "sum", "oscillator", "carma"])
 @pytest.mark.parametrize("odd", ODD)
 def test_odd_inputs_are_exact(odd, name):
     world = chains.one(name)
@@ -152,7 +152,9 @@ def told(state):
     return evidence(Past(joined(state.segments), state.totals), state.model)[0]
 
 
-@pytest.mark.parametrize("name", ["matern12", "matern32", "sum", "quasi-periodic", "linear sum"])
+@pytest.mark.parametrize(
+    "name", ["matern12", "matern32", "sum", "quasi-periodic", "linear sum", "overdamped", "smooth"]
+)
 def test_splitting_loses_nothing(name):
     world = chains.one(name)
     rows = chains.draw(world, 0.9 * np.arange(20))

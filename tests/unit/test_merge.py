@@ -17,9 +17,11 @@ _Y = np.sin(_X) + 0.1 * _NOISY.normal(size=240)
 _GRID = np.linspace(-2, 45, 40)
 
 
-def _ancestor(engine, channels=None, learning=None):
+def _ancestor(engine, channels=None, learning=None, **options):
     placed = {"inducing": sgp.Fixed(np.linspace(0, 40, 60))} if engine == "dense" else {}
-    model = sgp.ContinualGP(channels or sgp.Gaussian(), engine=engine, learning=learning, **placed)
+    model = sgp.ContinualGP(
+        channels or sgp.Gaussian(), engine=engine, learning=learning, **placed, **options
+    )
     model.update(_X[:60], np.abs(np.round(_Y[:60])) if channels else _Y[:60])
     return model
 
@@ -80,7 +82,7 @@ def test_rows_of_a_chain_may_be_anywhere_once_it_has_times_for_them():
 
 
 def test_other_families_add_up_closely():
-    first = _ancestor("chain", sgp.Poisson())
+    first = _ancestor("chain", sgp.Poisson(), open_rows=0)
     whole, shards = copy.deepcopy(first), [copy.deepcopy(first) for _ in range(2)]
     counts = _NOISY.poisson(np.exp(np.sin(_X))).astype(float)
     for shard, rows in zip(shards, np.split(np.arange(60, 240), 2), strict=True):
@@ -105,6 +107,9 @@ def test_what_does_not_fit_is_refused():
         sgp.merge(blank, [one])
     with pytest.raises(sgp.ConfigurationError, match="went on from the ancestor"):
         sgp.merge(one, [first])
+    counts = _ancestor("chain", sgp.Poisson())
+    with pytest.raises(sgp.ConfigurationError, match="without open rows"):
+        sgp.merge(counts, [copy.deepcopy(counts)])
     dense = _ancestor("dense")
     moved = sgp.ContinualGP(sgp.Gaussian(), engine="dense", learning=None)
     moved.update(_X[:60], _Y[:60])

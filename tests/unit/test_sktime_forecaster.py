@@ -19,6 +19,7 @@ from streamgp import (
     fixed,
 )
 from streamgp.adapters.distributions import DRAWS
+from streamgp.kernels import over_time
 from streamgp.sktime import ContinualGPForecaster
 
 COUNT = 60
@@ -48,7 +49,7 @@ def as_inputs(index):
 def test_updates_are_those_of_a_stream(index):
     y = pd.Series(WAVE, index)
     got = ContinualGPForecaster(seed=3).fit(y[:30]).update(y[30:45]).update(y[45:57])
-    stream = ContinualGP({"y0": Gaussian()}, latents=[Matern32()], seed=3)
+    stream = ContinualGP({"y0": Gaussian()}, latents=[over_time()], seed=3)
     for rows in (slice(0, 30), slice(30, 45), slice(45, 57)):
         stream.update(as_inputs(index[rows]), WAVE[rows])
     wanted = stream.predict(as_inputs(index[57:]))

@@ -19,6 +19,12 @@ MARKOV = {
     "linear": kernels.Linear(2.0, 1.5) + M32(1.0, 1.0),
     "periodic": kernels.Periodic(1.0, 1.2, 3.0),
     "quasi-periodic": kernels.Periodic(1.0, 1.2, 3.0) * M32(5.0, 1.0),
+    "oscillator": kernels.SHO(2.0, 3.0, 0.8),
+    "overdamped": kernels.SHO(4.0, 0.3, 0.8),
+    "carma": kernels.CARMA([4.0, 0.5, 0.7], [1.5], 0.9),
+    "smooth": kernels.MarkovRBF(1.3, 0.7),
+    "damped waves": kernels.Cosine(3.0, 0.8) * M12(4.0, 1.0),
+    "multiple of an oscillator": kernels.Multiple(2.0, kernels.SHO(2.0, 3.0, 0.8) * M32(5.0, 1.0)),
     "multiple of a product": kernels.Multiple(2.0, M12(1.0, 0.5) * M12(2.0, 3.0)),
 }
 

@@ -161,3 +161,84 @@ def test_a_model_learns_with_one():
         models[0].save(Path(folder) / "model.sgp")
         again = sgp.load(Path(folder) / "model.sgp")
     np.testing.assert_array_equal(again.predict(t + 0.05).mean, theirs.mean)
+
+
+# -- quasiseparable kernels ------------------------------------------------------------------------
+
+Q = tinygp.kernels.quasisep
+
+QUASISEP = {
+    "exp": lambda: Q.Exp(scale=1.5, sigma=0.8),
+    "matern32": lambda: Q.Matern32(scale=1.5, sigma=0.8),
+    "matern52": lambda: Q.Matern52(scale=1.5),
+    "cosine": lambda: Q.Cosine(scale=2.0, sigma=0.8),
+    "oscillator": lambda: Q.SHO(omega=2.0, quality=3.0, sigma=0.8),
+    "overdamped": lambda: Q.SHO(omega=2.0, quality=0.3),
+    "celerite": lambda: Q.Celerite(1.1, 0.1, 0.8, 0.6),
+    "carma 1 0": lambda: Q.CARMA(alpha=[0.7], beta=[1.3]),
+    "carma 2 1": lambda: Q.CARMA(alpha=[1.2, 1.1], beta=[1.3, 0.4]),
+    "carma 2 0": lambda: Q.CARMA(alpha=[1.2, 0.3], beta=[1.3]),
+    "sum": lambda: Q.SHO(2.0, 3.0) + 0.5 * Q.Matern32(1.5),
+    "product": lambda: Q.Cosine(2.0) * Q.Exp(3.0, sigma=0.8),
+}
+
+
+def made(name):
+    with jax.enable_x64(True):
+        return QUASISEP[name]()
+
+
+@pytest.mark.parametrize("name", QUASISEP)
+def test_quasiseparable_kernels_have_the_same_covariance(name):
+    x = np.sort(np.random.default_rng(0).uniform(0, 8, 20))
+    with jax.enable_x64(True):
+        foreign = made(name)
+        wanted = np.asarray(foreign(jax.numpy.asarray(x), jax.numpy.asarray(x)))
+    kernel = unwrap(kernels.start(foreign, np.ones(1), None))
+    np.testing.assert_allclose(kernel.matrix(x[:, None], x[:, None]), wanted, atol=1e-10)
+    assert kernel.state_space() is not None
+
+
+@pytest.mark.parametrize("name", ["oscillator", "celerite", "carma 2 1", "sum", "product"])
+def test_quasiseparable_kernels_are_kept_as_chains(name, tmp_path):
+    x = np.linspace(0, 8, 60)
+    model = sgp.ContinualGP(
+        sgp.Gaussian(), latents=made(name), learning=sgp.VEM(rounds=1, evaluations=4)
+    )
+    model.update(x, np.sin(3 * x))
+    assert model.engine == "chain"
+    assert np.abs(model.predict(x).mean - np.sin(3 * x)).max() < 0.3
+    model.save(tmp_path / "model.sgp")
+    again = sgp.load(tmp_path / "model.sgp")
+    np.testing.assert_allclose(again.predict(x).mean, model.predict(x).mean, rtol=1e-10)
+
+
+def test_numbers_of_quasiseparable_kernels_may_be_fixed():
+    kept = Q.SHO(omega=fixed(2.0), quality=fixed(3.0), sigma=fixed(0.5))
+    begun = kernels.start(kept, np.ones(1), None)
+    assert free_vector(begun).size == 0
+    np.testing.assert_allclose(unwrap(begun).period, np.pi)
+    np.testing.assert_allclose(unwrap(begun).variance, 0.25)
+    celerite = Q.Celerite(*map(fixed, (1.1, 0.1, 0.8, 0.6)))
+    assert free_vector(kernels.start(celerite, np.ones(1), None)).size == 0
+    assert free_vector(kernels.start(Q.SHO(2.0, 3.0), np.ones(1), None)).size == 3
+
+
+def test_quasiseparable_kernels_join_ours():
+    both = sgp.Matern32(1.0, 0.7) + Q.SHO(2.0, 3.0)
+    x = np.linspace(0, 3, 7)[:, None]
+    expected = sgp.Matern32(1.0, 0.7).matrix(x, x) + sgp.SHO(np.pi, 3.0, 1.0).matrix(x, x)
+    np.testing.assert_allclose(both.matrix(x, x), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: Q.Celerite(1.0, 5.0, 0.1, 3.0), "is a covariance"),
+        (lambda: Q.Celerite(fixed(1.1), 0.1, 0.8, 0.6), "or none"),
+        (lambda: type("Own", (Q.Matern32,), {})(scale=1.0), "that tinygp has"),
+    ],
+)
+def test_quasiseparable_kernels_that_cannot_be_read_are_refused(wrong, words):
+    with pytest.raises(sgp.ConfigurationError, match=words):
+        kernels.start(wrong(), np.ones(1), None)

@@ -1,10 +1,11 @@
 """From the settings of an estimator to a model."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from streamgp.adapters import tables
 from streamgp.errors import ConfigurationError, problem
 from streamgp.gp import ContinualGP
 from streamgp.inducing import Adaptive
@@ -75,6 +76,61 @@ def build(
         mean=_mean(mean),
         seasons=seasons,
         seed=seed,
+    )
+
+
+class Settings(Protocol):
+    """The settings that estimators of tables have in common, as their users gave them."""
+
+    kernel: Kernel | None
+    likelihood: tables.Likelihoods
+    mean: Means
+    latents: Latents | None
+    inducing: Any
+    tolerance: float
+    budget: int
+    learning: Learning
+    forgetting: float | Forgetting
+    seed: int
+
+
+def build_for(
+    estimator: Settings,
+    names: Sequence[str],
+    *,
+    default_budget: int,
+    default_kernel: Kernel,
+    seasons: Any = (),
+) -> ContinualGP:
+    """Make the model of an estimator of tables.
+
+    Args:
+        estimator: With its settings.
+        names: The channels, one per column.
+        default_budget: The budget if the user has not set one.
+        default_kernel: The kernel if the user has given none, neither as such nor in `latents`.
+        seasons: As for `ContinualGP`.
+
+    Returns:
+        A model without data.
+
+    Raises:
+        ConfigurationError: If two settings say the same thing, or one is not valid.
+    """
+    is_count = estimator.latents is None or isinstance(estimator.latents, int | np.integer)
+    return build(
+        tables.channels_of(names, estimator.likelihood),
+        kernel=default_kernel if estimator.kernel is None and is_count else estimator.kernel,
+        latents=estimator.latents,
+        inducing=estimator.inducing,
+        tolerance=estimator.tolerance,
+        budget=estimator.budget,
+        default_budget=default_budget,
+        learning=estimator.learning,
+        forgetting=estimator.forgetting,
+        seed=estimator.seed,
+        mean=estimator.mean,
+        seasons=seasons,
     )
 
 

@@ -1,13 +1,13 @@
 """Tables with one column per channel: their likelihoods, what they observe, what is predicted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp import likelihoods
-from streamgp.errors import ConfigurationError, problem
+from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.likelihoods import Likelihood
 from streamgp.prediction.prediction import Prediction
 
@@ -42,6 +42,25 @@ def channel_names(columns: Sequence[Any]) -> tuple[str, ...]:
     counted = tuple(f"y{d}" for d in range(len(columns)))
     named = tuple(c if isinstance(c, str) else y for c, y in zip(columns, counted, strict=True))
     return named if len(set(named)) == len(named) else counted
+
+
+def check_columns(columns: Iterable[Any], channels: tuple[str, ...], what: str) -> None:
+    """Raise where a later table has other columns than the first one.
+
+    Args:
+        columns: Of the later table.
+        channels: Of the model.
+        what: What a column is called.
+    """
+    given = list(columns)
+    if channel_names(given) != channels:
+        raise DataError(
+            problem(
+                f"{what} {list(channels)}, as in `fit`",
+                str(given),
+                f"Fill {what} that were not observed with NaN.",
+            )
+        )
 
 
 def channels_of(names: Sequence[str], given: Likelihoods) -> dict[str, Likelihood]:

@@ -50,6 +50,16 @@ _PLOT = """
 examples:
     streamgp plot plant.sgp --out plant.png
     streamgp plot plant.sgp --channel temperature --out temperature.svg
+    streamgp plot plant.sgp --forecast 2D --calibrated
+    streamgp plot plant.sgp --channel temperature --components --forecast 7D
+"""
+_FORECAST = """
+Lengths are durations such as 30min, 1h or 2D if the model's inputs are times, and numbers in the
+units of the inputs otherwise. A whole number after --ahead counts steps.
+
+examples:
+    streamgp forecast plant.sgp --ahead 2D --every 1h
+    streamgp forecast plant.sgp --ahead 48 --every 1h --calibrated --out tomorrow.parquet
 """
 _SERVICE = ("serve", "token")  # commands that need the service's extra
 _MOVED = ("reproduce", "bench")  # commands of the second distribution, `streamgp-lab`
@@ -140,12 +150,26 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("data", help="a table with the input columns, or - for standard input")
     add_predicting(predict)
 
+    forecast = add("forecast", _forecast, "predict what comes after the latest input", _FORECAST)
+    _add_model(forecast)
+    forecast.add_argument(
+        "--ahead", required=True, metavar="LENGTH", help="how far to go, or a number of steps"
+    )
+    forecast.add_argument("--every", required=True, metavar="LENGTH", help="the length of a step")
+    add_predicting(forecast)
+    _add_calibrated(forecast)
+
     inspect = add("inspect", _inspect, "show channels, hyperparameters and scores of a model")
     _add_model(inspect)
 
     plot = add("plot", _plot, "draw the predictions of a model", _PLOT)
     _add_model(plot)
     add_channel(plot)
+    plot.add_argument(
+        "--forecast", metavar="LENGTH", help="draw what comes after the latest input, so far ahead"
+    )
+    plot.add_argument("--components", action="store_true", help="draw what a channel is the sum of")
+    _add_calibrated(plot)
     plot.add_argument(
         "--out", type=Path, default=Path("streamgp.png"), metavar="FILE",
         help="the file of the picture (default: streamgp.png)",
@@ -157,6 +181,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL.sgp", help="the file of a saved model")
+
+
+def _add_calibrated(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--calibrated", action="store_true",
+        help="widen or narrow the intervals of forecasts by what the stream has shown",
+    )  # fmt: skip
 
 
 # Each command imports what it needs: `streamgp --help` should not wait for pandas.
@@ -191,6 +222,15 @@ def _predict(options: argparse.Namespace) -> None:
     )  # fmt: skip
 
 
+def _forecast(options: argparse.Namespace) -> None:
+    from streamgp.cli import forecast
+
+    forecast.run(
+        options.model, options.ahead, options.every, options.out, channels=options.channel,
+        level=options.level, calibrated=options.calibrated, format=options.format,
+    )  # fmt: skip
+
+
 def _inspect(options: argparse.Namespace) -> None:
     from streamgp.cli import inspect
 
@@ -200,4 +240,7 @@ def _inspect(options: argparse.Namespace) -> None:
 def _plot(options: argparse.Namespace) -> None:
     from streamgp.cli import plot
 
-    plot.run(options.model, options.out, channels=options.channel)
+    plot.run(
+        options.model, options.out, channels=options.channel, forecast=options.forecast,
+        calibrated=options.calibrated, components=options.components,
+    )  # fmt: skip

@@ -34,6 +34,14 @@ def add(commands: Any) -> None:
         help="let every program of this machine do everything; only on a loopback address",
     )  # fmt: skip
     serve.add_argument("--cache", type=int, default=64, help="models in memory (default: 64)")
+    serve.add_argument(
+        "--source", action="append", default=[], metavar="URL",
+        help="a feed that a model follows: file:///readings.jsonl?model=plant or "
+        "kafka://broker:9092/topic?model=plant; the option may be repeated",
+    )  # fmt: skip
+    serve.add_argument(
+        "--kafka-config", type=Path, metavar="FILE", help="a TOML file of librdkafka's settings"
+    )
     serve.add_argument("--ssl-certfile", metavar="FILE", help="the TLS certificate")
     serve.add_argument("--ssl-keyfile", metavar="FILE", help="the key of the TLS certificate")
     serve.add_argument(
@@ -61,7 +69,14 @@ def _serve(options: argparse.Namespace) -> None:
         serve.demo(listening, options.pace)
         return
     tokens = () if options.token_file is None else read_tokens(options.token_file)
-    settings = Settings(options.store, tokens, open=options.no_tokens, cache=options.cache)
+    settings = Settings(
+        options.store,
+        tokens,
+        open=options.no_tokens,
+        cache=options.cache,
+        sources=tuple(options.source),
+        kafka=options.kafka_config,
+    )
     serve.run(settings, listening)
 
 

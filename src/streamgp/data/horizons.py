@@ -25,11 +25,11 @@ def inputs_ahead(axis: Axis, latest: float, ahead: Any, every: Any) -> Float[np.
     Raises:
         ConfigurationError: If these are not positive, or of the wrong kind for the inputs.
     """
-    step = _length(axis, every, "every")
+    step = length(axis, every, "every")
     if isinstance(ahead, int | np.integer) and not isinstance(ahead, bool):
         count = int(ahead)
     else:
-        count = int(np.floor(_length(axis, ahead, "ahead") / step + _ROUNDING))
+        count = int(np.floor(length(axis, ahead, "ahead") / step + _ROUNDING))
     if not 0 < count <= _MOST:
         raise ConfigurationError(
             problem(
@@ -41,8 +41,17 @@ def inputs_ahead(axis: Axis, latest: float, ahead: Any, every: Any) -> Float[np.
     return (latest + step * np.arange(1, count + 1))[:, None]
 
 
-def _length(axis: Axis, given: Any, name: str) -> float:
-    """A length in the units of the model's inputs."""
+def length(axis: Axis, given: Any, name: str) -> float:
+    """A length in the units of the model's inputs.
+
+    Args:
+        axis: What the input column holds.
+        given: A duration or a number.
+        name: Of the argument, for a message.
+
+    Raises:
+        ConfigurationError: If it is not positive, or of the wrong kind for the inputs.
+    """
     if is_duration(given):
         if not axis.is_time:
             raise ConfigurationError(

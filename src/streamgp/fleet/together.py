@@ -11,7 +11,6 @@ from jaxtyping import Float, Int
 from streamgp.fleet.plain import Plain, sort_of
 from streamgp.fleet.summaries import Summaries
 from streamgp.inference.chain.elements import Forward, Gains, joined
-from streamgp.inference.chain.grid import following
 from streamgp.inference.chain.known import Window
 from streamgp.inference.chain.many import (
     Absorbed,
@@ -24,7 +23,7 @@ from streamgp.inference.chain.many import (
 )
 from streamgp.inference.chain.many_laws import Laws
 from streamgp.inference.chain.segments import Segment, Sums
-from streamgp.inference.chain.state import ChainState, Totals
+from streamgp.inference.chain.state import ChainState, Totals, following
 from streamgp.inference.scoring import Scored, scored_normal
 from streamgp.model.means import Constant
 from streamgp.online.progress import Progress, Scores

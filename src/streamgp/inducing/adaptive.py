@@ -23,6 +23,7 @@ _FINE = 1e-6  # the same, for points that use up room on known ground
 _KNOWN = 2.0  # how much more may be open of rows on known ground than of past rows
 _NOTHING_OPEN = 1e-4  # an open share of variance that is as good as none
 _FINER = 16  # an update on known ground may use one part in so many of the budget
+_FIRST = 8  # the same of a first batch, which may have half as many points again as it needs
 _MOVES = 20  # evaluations of the bound for moving points, if there are several inputs
 
 
@@ -34,9 +35,9 @@ class Adaptive(AbstractStrategy):
     The worst input comes first. The number of points so follows the explored domain. Each latent
     function has points of its own, as many as its lengthscale needs.
 
-    Once rows come from ground that is known, free room is used for a finer resolution, little by
-    little, so that lengthscales can become shorter as data add up. Over several inputs, points are
-    also moved by gradient to where they serve past and new data best.
+    The first batch, and later ones from ground that is known, use free room for a finer
+    resolution, so that lengthscales can become shorter as data add up. Over several inputs, points
+    are also moved by gradient to where they serve past and new data best.
 
     Args:
         tolerance: An input becomes an inducing point while the points leave more than this part of
@@ -109,10 +110,13 @@ class Adaptive(AbstractStrategy):
         ground = Ground.of(view, q)
         chosen = ground.pivots(self._allowed(view, q, ground.prior), limit=room)
         limit = self._nearly if view.x.shape[1] > 1 else self.budget // 2
-        more = min(limit - count - len(chosen), max(self.budget // _FINER, 1))
-        if more > 0 and ground.is_known:
-            fine = _FINE * ground.prior + 1e-300
-            chosen = ground.pivots(fine, limit=len(chosen) + more)
+        if count:
+            more, fine = max(self.budget // _FINER, 1) if ground.is_known else 0, _FINE
+        else:  # what the first rows say is kept for lengthscales that later rows make shorter
+            more, fine = min(self.budget // _FIRST, (len(chosen) + 1) // 2), _FINEST
+        more = min(more, limit - count - len(chosen))
+        if more > 0:
+            chosen = ground.pivots(fine * ground.prior + 1e-300, limit=len(chosen) + more)
         return chosen
 
     def settled(self, view: View) -> Bool[np.ndarray, " N"]:

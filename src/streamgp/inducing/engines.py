@@ -79,13 +79,23 @@ class Engines:
         choice: The one that was asked for: "dense", "chain", or "auto" for whichever suits.
         strategy: Where the dense engine puts points.
         settings: How the dense engine learns. The chain takes from it what it can.
+        open_rows: How many rows a chain keeps open.
     """
 
     choice: str
     strategy: AbstractStrategy
     settings: Learner
+    open_rows: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.open_rows, int) or self.open_rows < 0:
+            raise ConfigurationError(
+                problem(
+                    "a number of rows for `open_rows`, zero or more",
+                    repr(self.open_rows),
+                    "The default, 20, suits most streams; 0 keeps no rows.",
+                )
+            )
         if self.choice not in CHOICES:
             raise ConfigurationError(
                 problem(f"an engine among {list(CHOICES)}", repr(self.choice), "Check the name.")
@@ -109,7 +119,9 @@ class Engines:
     def chain(self) -> Engine:
         """States at times."""
         own = self.settings
-        learner = ChainLearner(own.learning, own.e_rounds, own.e_tolerance, own.weight_uncertainty)
+        learner = ChainLearner(
+            own.learning, own.e_rounds, own.e_tolerance, own.weight_uncertainty, self.open_rows
+        )
         return Engine("chain", ChainPlacer(learner), learner)
 
     def of(self, state: AnyState) -> Engine:
@@ -127,8 +139,9 @@ class Engines:
                     'one input column and Markov kernels for engine="chain"',
                     f"{columns} columns, and kernels "
                     f"{', '.join(type(kernel).__name__ for kernel in kernels)}",
-                    "Use Matérn, Periodic, Linear and Constant kernels, their sums and products, "
-                    'over one input; or leave `engine` at "auto".',
+                    "Use Matérn, Periodic, SHO, CARMA, Linear and Constant kernels, or "
+                    "`RBF(…).as_markov()`, their sums and products, over one input; or leave "
+                    '`engine` at "auto".',
                 )
             )
         if not suits or not self.allow_chain:

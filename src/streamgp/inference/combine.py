@@ -65,6 +65,7 @@ def prepare(learner: AnyLearner, state: AnyState, rows: Rows) -> Prepared:
     Raises:
         NumericalError: If that is not finite.
     """
+    state = _closed(state)
     after, info = learner.step(state, rows, learn=False, remember=True)
     if not info.finite:
         raise NumericalError("what the rows say is not finite. Please report them.")
@@ -75,9 +76,11 @@ def said_since(before: Any, after: Any) -> Prepared:
     """What data said that came between two states with the same hyperparameters.
 
     Raises:
-        ConfigurationError: If hyperparameters or points differ.
+        ConfigurationError: If hyperparameters or points differ, or rows were open before.
     """
     _check_same(before.model, after.model)
+    _check_closed(before)
+    after = _closed(after)
     memory = before.memory.scaled(-1.0) + after.memory
     heard = after.heard - before.heard
     if isinstance(after, ChainState) and isinstance(before, ChainState):
@@ -116,6 +119,7 @@ def combine(prior: Any, prepared: Iterable[Prepared]) -> Any:
         _check_same(prior.model, part.model)
     if not parts:
         return prior
+    prior = _closed(prior)
     changes: dict[str, Any] = {
         "memory": functools.reduce(operator.add, [p.memory for p in parts], prior.memory),
         "heard": prior.heard + sum(part.heard for part in parts),
@@ -185,6 +189,11 @@ def on_times(segment: Segment, times: Float[np.ndarray, " n"], states: int) -> S
     return joined(parts)
 
 
+def _closed(state: Any) -> Any:
+    """The state with no row open: sums that are added have to be all that was said."""
+    return state.closed if isinstance(state, ChainState) else state
+
+
 def _joined(state: ChainState) -> Segment:
     return joined(state.segments)
 
@@ -211,6 +220,18 @@ def _check_same(one: MultiTaskGP, other: MultiTaskGP) -> None:
     mine, yours = ([node.value for node in nodes_of(model)] for model in (one, other))
     if not (same and len(mine) == len(yours) and all(map(np.array_equal, mine, yours))):
         raise _different("the same hyperparameters everywhere", "different ones")
+
+
+def _check_closed(before: Any) -> None:
+    """Refuse rows whose sites each part would change by itself, so that changes add up wrongly."""
+    if isinstance(before, ChainState) and before.open is not None:
+        raise ConfigurationError(
+            problem(
+                "an ancestor without open rows",
+                f"one with {before.open.size} of them",
+                "Make models that are to be merged with `open_rows=0`.",
+            )
+        )
 
 
 def _check_same_points(one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...]) -> None:

@@ -12,10 +12,12 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Rows
+from streamgp.inference.components import Contributions
 from streamgp.inference.memory import Memory
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import Info
 from streamgp.inference.vem import VEM
+from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
 
 Points = tuple[Float[np.ndarray, "_ P"], ...]
@@ -134,10 +136,20 @@ class AnyLearner(Protocol):
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """Mean and covariance of the latent parameters f of a channel at each input."""
 
+    def outlook(
+        self, state: Any, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+
     def predict_joint(
         self, state: Any, x: Float[np.ndarray, "N P"], channels: Sequence[int]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
         """q(f) of several channels at all inputs together."""
+
+    def components(
+        self, state: Any, x: Float[np.ndarray, "N P"], composition: Composition
+    ) -> Contributions:
+        """Mean and covariance of the components of a channel at each input."""
 
     def latent_means(self, state: Any, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "N Q"]:
         """E_q[u] of each latent function."""

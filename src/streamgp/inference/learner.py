@@ -16,6 +16,7 @@ from scipy.linalg import block_diag
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.carry import Carry, Projection
+from streamgp.inference.components import Contributions, contributions, dense_parts
 from streamgp.inference.e_step import first_sites
 from streamgp.inference.large_batch import LargeBatch, is_exact_in_parts
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
@@ -28,6 +29,7 @@ from streamgp.inference.sequential import filter_rows
 from streamgp.inference.state import Info, State
 from streamgp.inference.vem import VEM, Episode, Options
 from streamgp.inference.weight_uncertainty import spread_of_weights
+from streamgp.model.composition import Composition
 from streamgp.model.mixing import Mixed, open_covariance
 from streamgp.model.mixing import Projection as MixedProjection
 from streamgp.model.multitask import MultiTaskGP
@@ -257,6 +259,12 @@ class Learner:
             covariance = covariance + np.einsum("nq,jqkr,nr->njk", known, own, known)
         return mean, covariance
 
+    def outlook(
+        self, state: State, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+        return dataclasses.replace(self, weight_uncertainty=False).predict(state, x, channel)
+
     def predict_joint(
         self, state: State, x: Float[np.ndarray, "N P"], channels: Sequence[int]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
@@ -283,6 +291,14 @@ class Learner:
         if self.weight_uncertainty:
             covariance += self._open_weights(state, projection, channels)
         return np.concatenate(means), covariance
+
+    def components(
+        self, state: State, x: Float[np.ndarray, "N P"], composition: Composition
+    ) -> Contributions:
+        """Mean and covariance of the components of a channel at each input."""
+        open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
+        parts = dense_parts(state.prior, state.posterior, x, composition)
+        return contributions(state.plain, composition, x, parts, open_weights)
 
     def _open_weights(
         self, state: State, projection: MixedProjection, channels: Sequence[int]

@@ -19,6 +19,7 @@ from streamgp.model.multitask import MultiTaskGP, of_groups
 _EXTREME = 1e-9  # probability of a tail from where distribution functions are near rounding
 _FAR = -special.ndtri(_EXTREME)  # its normal score
 _NEAR = 3.0  # deviations out that an extreme row would lie if its noise were as large as it seems
+_MOMENTS = ("moments", "predictive_parts", "predictive_moments")
 _PER_UNIT = {"exposure", "trials"}  # what the mean of a count is in proportion to
 
 
@@ -199,7 +200,7 @@ def _distance(
     Counts that bring an exposure are taken per unit of it, with the deviation of a single unit.
     """
     family, (value, *others) = likelihood.bare, likelihood.split(y)
-    if likelihood.classes or not _has(type(family), "moments", "predictive_moments"):
+    if likelihood.classes or not _has(type(family), *_MOMENTS):
         return np.full(len(y), np.nan)
     if _PER_UNIT & {*likelihood.columns}:
         value = value / others[0]

@@ -10,8 +10,11 @@ as they are, if tinygp is installed.
 """
 
 from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.carma import CARMA
 from streamgp.kernels.composite import Constant, Multiple, OnColumns, Product, Sum
 from streamgp.kernels.function import FunctionKernel
+from streamgp.kernels.markov_rbf import MarkovRBF
+from streamgp.kernels.oscillators import SHO, Cosine
 from streamgp.kernels.over_time import over_time
 from streamgp.kernels.periodic import Periodic
 from streamgp.kernels.scaled import Linear, ScaledKernel
@@ -19,12 +22,16 @@ from streamgp.kernels.starting import start
 from streamgp.kernels.stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
 
 __all__ = [
+    "CARMA",
     "RBF",
+    "SHO",
     "Constant",
+    "Cosine",
     "FunctionKernel",
     "Gradient",
     "Kernel",
     "Linear",
+    "MarkovRBF",
     "Matern12",
     "Matern32",
     "Matern52",

@@ -89,6 +89,14 @@ class Kernel(Module, ABC):
         """Independent states that add up to a function of time, or None if there are none."""
         return None
 
+    def summands(self) -> tuple["Kernel", ...]:
+        """Kernels that add up to this one: the parts that its functions are the sum of."""
+        return (self,)
+
+    def label(self) -> str:
+        """A short name, for what its functions contribute."""
+        return type(self).__name__
+
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         """This kernel made ready to learn, for inputs of that spread and data of that variance."""
         _check_fields(self)

@@ -117,6 +117,12 @@ class Multiple(Kernel):
         parts = self.kernel.state_space()
         return None if parts is None else state_space.scaled(parts, float(self.factor))
 
+    def summands(self) -> tuple[Kernel, ...]:
+        return tuple(replaced(self, kernel=part) for part in self.kernel.summands())
+
+    def label(self) -> str:
+        return self.kernel.label()
+
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         factor = positive(self.factor, None)
         return replaced(self, factor=factor, kernel=self.kernel.started(spread, variance))
@@ -165,6 +171,12 @@ class Sum(Kernel):
     def state_space(self) -> tuple[StateSpace, ...] | None:
         parts = [k.state_space() for k in self.kernels]
         return None if None in parts else tuple(s for part in parts if part for s in part)
+
+    def summands(self) -> tuple[Kernel, ...]:
+        return tuple(part for kernel in self.kernels for part in kernel.summands())
+
+    def label(self) -> str:
+        return " + ".join(kernel.label() for kernel in self.kernels)
 
 
 @storable
@@ -215,6 +227,9 @@ class Product(Kernel):
         for other in rest:
             first = None if first is None or other is None else state_space.multiplied(first, other)
         return first
+
+    def label(self) -> str:
+        return " × ".join(kernel.label() for kernel in self.kernels)
 
 
 @storable
@@ -274,6 +289,12 @@ class OnColumns(Kernel):
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return self.kernel.state_space() if self.columns == (0,) else None
 
+    def summands(self) -> tuple[Kernel, ...]:
+        return tuple(replaced(self, kernel=part) for part in self.kernel.summands())
+
+    def label(self) -> str:
+        return f"{self.kernel.label()} on {', '.join(map(str, self.columns))}"
+
     def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
         columns = [_checked(column, len(spread)) for column in self.columns]
         return replaced(self, kernel=self.kernel.started(spread[columns], variance))
@@ -294,12 +315,22 @@ def is_kernel(value: Any) -> bool:
     return isinstance(value, Kernel) or "tinygp" in modules
 
 
+def is_quasiseparable(value: Any) -> bool:
+    """Whether it is one of tinygp's kernels that have states."""
+    modules = (cls.__module__ for cls in type(value).__mro__)
+    return "tinygp.kernels.quasisep" in modules
+
+
 def as_kernel(value: Any) -> Kernel:
     """A kernel as it is, a number as a constant one, one of tinygp's through its adapter."""
     if isinstance(value, Kernel):
         return value
     if _is_factor(value):
         return Constant(value)
+    if is_quasiseparable(value):
+        from streamgp.kernels.quasisep_adapter import native
+
+        return native(value)
     if is_kernel(value):
         from streamgp.kernels.tinygp_adapter import adapted
 

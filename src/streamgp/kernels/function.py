@@ -58,6 +58,9 @@ class FunctionKernel(Kernel):
     def parameters(self) -> dict[str, Parameter]:
         return dict(zip(self.names, self.values, strict=True))
 
+    def label(self) -> str:
+        return getattr(self.function, "__name__", type(self).__name__)
+
     def matrix(
         self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
     ) -> Float[np.ndarray, "N M"]:

@@ -6,7 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.kernels.base import Kernel
+from streamgp.kernels.carma import CARMA
 from streamgp.kernels.composite import OnColumns, as_kernel
+from streamgp.kernels.markov_rbf import MarkovRBF
+from streamgp.kernels.oscillators import SHO, Cosine
 from streamgp.kernels.scaled import ScaledKernel
 from streamgp.parameters import Positive, fixed
 
@@ -35,4 +38,4 @@ def start(kernel: Any, spread: Float[np.ndarray, " P"], variance: float | None) 
 def _is_lone(kernel: Kernel) -> bool:
     while isinstance(kernel, OnColumns):
         kernel = kernel.kernel
-    return isinstance(kernel, ScaledKernel)
+    return isinstance(kernel, ScaledKernel | SHO | CARMA | Cosine | MarkovRBF)

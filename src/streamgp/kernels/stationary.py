@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.kernels.base import Gradient
+from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.blocks import row_blocks
 from streamgp.kernels.distances import (
     distances,
@@ -147,6 +147,19 @@ class RBF(Stationary):
     """
 
     slope_scale: ClassVar[float] = -0.5
+
+    def as_markov(self, order: int = 6) -> Kernel:
+        """This kernel over one input, approximated so that a chain can keep it.
+
+        Args:
+            order: How close it is: see `MarkovRBF`.
+
+        Returns:
+            The approximation. This kernel is as it was.
+        """
+        from streamgp.kernels.markov_rbf import MarkovRBF
+
+        return MarkovRBF(self.lengthscale, self.variance, order)
 
     def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
         return squared_distances(a, b)

@@ -397,11 +397,22 @@ class Likelihood(Module, ABC):
     def predictive_moments(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of y: E[E[y|f]], E[Var[y|f]] + Var[E[y|f]]."""
+        """Mean and variance of y."""
+        total, within, between = self.predictive_parts(mean, covariance)
+        return total, within + between
+
+    def predictive_parts(
+        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The mean of y, and the two parts of its variance: E[E[y|f]], E[Var[y|f]], Var[E[y|f]].
+
+        The first part is there however well f is known, the second comes from not knowing f.
+        """
         f, weights = quadrature.spread(mean, covariance)
         means, variances = self.moments(f)
         total = quadrature.average(weights, means)
-        return total, quadrature.average(weights, (means - total) ** 2 + variances)
+        between = quadrature.average(weights, (means - total) ** 2)
+        return total, quadrature.average(weights, variances), between
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

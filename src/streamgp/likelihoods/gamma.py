@@ -82,14 +82,14 @@ class PositiveMean(Likelihood):
         gradient, precision = site_at_mode(mode, self._shape, distance, centre, variance)
         return column(gradient), square(precision)
 
-    def predictive_moments(
+    def predictive_parts(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
         total = _mean(mean[:, 0] + 0.5 * variance)
         with np.errstate(over="ignore"):
             square = total**2 * np.exp(variance)  # E[μ²]
-            return total, total**2 * np.expm1(variance) + square / self._shape
+            return total, square / self._shape, total**2 * np.expm1(variance)
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

@@ -221,10 +221,10 @@ class Gaussian(Likelihood):
     ) -> Float[np.ndarray, "*b N"]:
         return self.predictive_value(special.ndtri(level), mean, covariance)
 
-    def predictive_moments(
+    def predictive_parts(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return mean[:, 0], covariance[:, 0, 0] + self.noise**2
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return mean[:, 0], np.full(len(mean), self.noise**2), covariance[:, 0, 0]
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

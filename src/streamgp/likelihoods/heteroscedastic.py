@@ -121,11 +121,11 @@ class HeteroscedasticGaussian(Likelihood):
 
         return refined_average(given_noise, mean[:, 1], covariance[:, 1, 1])
 
-    def predictive_moments(
+    def predictive_parts(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_noise = np.minimum(2 * (mean[:, 1] + covariance[:, 1, 1]), _LARGEST_LOG)
-        return mean[:, 0], covariance[:, 0, 0] + np.exp(log_noise)
+        return mean[:, 0], np.exp(log_noise), covariance[:, 0, 0]
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

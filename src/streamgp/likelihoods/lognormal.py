@@ -179,10 +179,14 @@ class LogNormal(Likelihood):
     ) -> Float[np.ndarray, "*b N"]:
         return self.predictive_value(special.ndtri(level), mean, covariance)
 
-    def predictive_moments(
+    def predictive_parts(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return _moments(mean[:, 0], covariance[:, 0, 0] + self.noise**2)
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        variance, noise = covariance[:, 0, 0], self.noise**2
+        total, between = _moments(mean[:, 0] + 0.5 * noise, variance)
+        with np.errstate(over="ignore"):
+            within = np.exp(2 * (mean[:, 0] + variance) + noise) * np.expm1(noise)
+        return total, within, between
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

@@ -74,14 +74,15 @@ class NegativeBinomial(Likelihood):
         by_ways = special.psi(y + r) - special.psi(r)
         return {"concentration": by_ways + special.log_expit(-odds) - slope / r}
 
-    def predictive_moments(
+    def predictive_parts(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
         total = _mean(mean[:, 0] + 0.5 * variance)
         with np.errstate(over="ignore"):
             square = total**2 * np.exp(variance)  # E[μ²]
-            return total, total + total**2 * np.expm1(variance) + square / self.concentration
+            within = total + square / self.concentration
+            return total, within, total**2 * np.expm1(variance)
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

@@ -113,15 +113,15 @@ class Poisson(Likelihood):
         gradient, precision = site_at_mode(mode, count + 1.0, distance, log_rate, variance)
         return column(gradient), square(precision)
 
-    def predictive_moments(
+    def predictive_parts(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
         log_rate = np.minimum(mean[:, 0] + 0.5 * variance, _LARGEST_LOG_RATE)
         rate = np.exp(log_rate)
         # rate²·(e^v − 1), in an order in which nothing is zero times infinity
         with np.errstate(over="ignore"):
-            return rate, rate + np.exp(2 * log_rate + variance) * -np.expm1(-variance)
+            return rate, rate, np.exp(2 * log_rate + variance) * -np.expm1(-variance)
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

@@ -139,11 +139,11 @@ class StudentT(Likelihood):
         total = covariance[:, 0, 0] + self.scale**2 / precision[heavy, None]
         return np.exp(log_weights[heavy]) @ special.ndtr((y - mean[:, 0]) / np.sqrt(total))
 
-    def predictive_moments(
+    def predictive_parts(
         self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         centre, noise = self.moments(mean)
-        return centre, noise + covariance[:, 0, 0]
+        return centre, noise, covariance[:, 0, 0]
 
     def cdf(
         self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]

@@ -14,7 +14,7 @@ from streamgp import kernels
 from streamgp.data.axes import Axis
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels import Kernel
-from streamgp.kernels.composite import as_kernel, is_kernel
+from streamgp.kernels.composite import as_kernel, is_kernel, is_quasiseparable
 from streamgp.likelihoods import Likelihood
 from streamgp.model import initial_scales, means
 from streamgp.model.multitask import Channel, MultiTaskGP
@@ -69,6 +69,7 @@ class Specification:
         means.check(self.mean, self.channels, self.seasons)
         if self.latents is None:
             object.__setattr__(self, "latents", default_latents(self.channels))
+        object.__setattr__(self, "latents", _with_own_states(self.latents))
         _check_kernels(self._kernels_and_draws())
         for name, weights in self.mixing.items():
             self._check_weights(name, weights)
@@ -270,6 +271,13 @@ def _check_likelihood(name: str, likelihood: Any) -> None:
                 "Pass an instance, such as `Gaussian()`.",
             )
         )
+
+
+def _with_own_states(latents: Any) -> Any:
+    """Quasiseparable kernels of tinygp as the kernels of this package that they are."""
+    if isinstance(latents, list | tuple):
+        return type(latents)(map(_with_own_states, latents))
+    return as_kernel(latents) if is_quasiseparable(latents) else latents
 
 
 def _check_kernels(pairs: Sequence[tuple[Any, int]]) -> None:

@@ -1,11 +1,14 @@
 """Summary: a model's hyperparameters as names and numbers."""
 
-from collections.abc import Sequence
+import html
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from streamgp.data.axes import Axis, input_names
+from streamgp.likelihoods import Likelihood
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import Module, fields_of, unwrap
 
@@ -21,6 +24,37 @@ def describe(model: MultiTaskGP, names: Sequence[str], axes: Sequence[Axis] = ()
             for name, channel in zip(names, plain.channels, strict=True)
         },
     }
+
+
+def mean_weights(
+    plain: MultiTaskGP, names: Sequence[str], weights: Float[np.ndarray, "O B"]
+) -> dict[str, dict[str, Float[np.ndarray, "..."]]]:
+    """Where the mean of each channel started, and the expected weights of its functions, by name.
+
+    Args:
+        plain: The model.
+        names: Of its channels.
+        weights: Of the mean functions of all latent parameters.
+    """
+    found = {}
+    for channel, first, name in zip(plain.channels, plain.outputs.first, names, strict=True):
+        own = weights[first : first + len(channel.offset), : channel.mean.size]
+        found[name] = {"offset": channel.offset.copy(), "weights": own}
+    return found
+
+
+def table(about: str, likelihoods: Mapping[str, Likelihood], seen: Mapping[str, int]) -> str:
+    """Channels, families and numbers of observations in HTML."""
+    rows = "".join(
+        f"<tr><td>{html.escape(name)}</td><td>{type(likelihood).__name__}</td>"
+        f"<td style='text-align:right'>{seen[name]:,}</td></tr>"
+        for name, likelihood in likelihoods.items()
+    )
+    return (
+        f"<table><caption>{about}</caption>"
+        "<thead><tr><th>channel</th><th>likelihood</th><th>observations</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )
 
 
 def _numbers_of(module: Module) -> dict[str, Any]:

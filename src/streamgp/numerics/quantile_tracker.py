@@ -48,6 +48,16 @@ class QuantileTracker(NamedTuple):
         """The distance between the levels 0.1 and 0.9, in units of a standard normal's."""
         return (self.high - self.low) / (2 * _END)
 
+    @property
+    def centre(self) -> float:
+        """The middle between the levels 0.1 and 0.9."""
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def width(self) -> float:
+        """The spread, where it is not too small to divide by."""
+        return max(self.spread, _NARROWEST)
+
     def seen(self, batches: Sequence[Sequence[float]]) -> "QuantileTracker":
         """The tracker after more numbers, in their order.
 
@@ -99,11 +109,11 @@ class QuantileTracker(NamedTuple):
 
         Beyond the outermost levels it goes on as a normal's would, in units of the spread.
         """
-        score, spread = float(special.ndtri(level)), max(self.spread, _NARROWEST)
+        score = float(special.ndtri(level))
         ordered = np.maximum.accumulate(self.places)  # neighbours may cross for a while
         within = float(np.interp(score, _SCORES, ordered))
         beyond = score - min(max(score, _SCORES[0]), _SCORES[-1])
-        return 0.5 * (self.low + self.high) + spread * (within + beyond)
+        return self.centre + self.width * (within + beyond)
 
     def is_finite(self) -> bool:
         """Whether every quantile is a number, and there is one for every level."""

@@ -112,12 +112,15 @@ class Updater:
         """
         verdict = judged(progress, rows, scored, one_by_one=one_by_one)
         records = progress.recorded(rows, scored, verdict.in_a_row, one_by_one=one_by_one)
+        learner = self.engines.of(after).learner
+        horizons = progress.horizons_with(rows, after, learner, one_by_one=one_by_one)
         updates = rows.size if one_by_one else 1
         now = progress.after(rows, after, updates=updates, learned=learned)
         log_predictive = scored.log_predictive
         now, scores = watched(
-            now, rows, log_predictive, one_by_one=one_by_one, calibrations=records
-        )
+            now, rows, log_predictive, one_by_one=one_by_one,
+            calibrations=records, horizons=horizons,
+        )  # fmt: skip
         outliers = dict.fromkeys(scores.rows, 0)
         if verdict.in_a_row:
             outliers |= {n: int(verdict.is_outlier[own].sum()) for n, own in rows.by_channel()}

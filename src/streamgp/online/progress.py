@@ -1,6 +1,7 @@
 """Progress: how far a model has come. Everything that an update changes is in here."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,10 +11,13 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
 from streamgp.inference.chain.state import ChainState
+from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import State
+from streamgp.numerics.quantile_tracker import QuantileTracker
 from streamgp.online.calibration import Calibration
 from streamgp.online.drift import Watch
+from streamgp.online.horizons import Horizons, Tracked, settled
 from streamgp.parameters import replaced
 from streamgp.registry import storable
 
@@ -36,6 +40,7 @@ class Progress:
     levels: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
     watches: Mapping[str, Watch] = dataclasses.field(default_factory=dict)
     calibrations: Mapping[str, Calibration] = dataclasses.field(default_factory=dict)
+    horizons: Mapping[str, Horizons] = dataclasses.field(default_factory=dict)
     schema: Schema = dataclasses.field(default_factory=Schema)  # axes and labels of the data
 
     @property
@@ -82,6 +87,37 @@ class Progress:
                 last = far.get(name, 0)
                 records[name] = record.seen(scored.table[own], last, one_by_one=one_by_one)
         return records
+
+    def horizons_with(
+        self, rows: Rows, state: AnyState, learner: AnyLearner, *, one_by_one: bool
+    ) -> dict[str, Horizons]:
+        """What is known of forecasts once rows have come, with new forecasts from a state.
+
+        Args:
+            rows: Those that come next.
+            state: The state after them.
+            learner: Of such states.
+            one_by_one: Whether each row was an update of its own.
+        """
+        families = [own.likelihood for own in state.plain.channels]
+        found = settled(self.horizons, rows, families, self._tracker, one_by_one=one_by_one)
+        now = max(self.latest, float(np.max(rows.x[:, 0])))
+        for name, known in found.items():
+            number = rows.names.index(name)
+            found[name] = known.issued(now, functools.partial(learner.outlook, state, number))
+        return found
+
+    def tracked(self) -> dict[str, Tracked]:
+        """What each channel's past says of its predictions."""
+        return {
+            name: Tracked(record.tracked, self.horizons.get(name, Horizons()), self.latest)
+            for name, record in self.calibrations.items()
+        }
+
+    def _tracker(self, name: str) -> QuantileTracker:
+        """The quantiles of a channel's scores; once there are many, without rows that wait."""
+        record = self.calibrations.get(name, Calibration())
+        return record.tracker if record.rows else record.tracked()
 
 
 def is_level(level: float, low: float, high: float) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Container, Sequence
 import numpy as np
 
 from streamgp.data.axes import Axis
+from streamgp.inference.chain.open_rows import OpenRows
 from streamgp.inference.chain.segments import Segment
 from streamgp.inference.chain.state import ChainState, Totals
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.persistence.requirements import require
 
 Trusted = Container[Segment]  # segments whose numbers were checked before; none ever changes
@@ -40,4 +42,20 @@ def check_chain(state: ChainState, axes: Sequence[Axis], trusted: Trusted = froz
     require(isinstance(state.totals, Totals), "totals of a chain")
     shapes = [array.shape for array in Totals.blank(model).arrays()]
     require([array.shape for array in state.totals.arrays()] == shapes, "totals of that size")
+    if state.open is not None:
+        _check_open(state.open, model)
     require(state.replace(segments=tuple(new)).is_finite(), "finite numbers in the state")
+
+
+def _check_open(rows: OpenRows, model: MultiTaskGP) -> None:
+    """Refuse open rows that are not rows of the model's channels with sites."""
+    count, likelihoods = rows.size, [channel.likelihood for channel in model.channels]
+    known = (rows.channel >= 0) & (rows.channel < len(likelihoods))
+    require(rows.channel.dtype.kind == "i" and bool(known.all()), "open rows of channels")
+    own = [likelihoods[d] for d in np.unique(rows.channel)]
+    require(not any(likelihood.conjugate for likelihood in own), "open rows of such channels")
+    latents, width = max(c.latents for c in own), max(c.observation_dim for c in own)
+    require(rows.x.shape == (count, 1) and len(rows.y) == count, "inputs of open rows")
+    require(rows.y.ndim == 2 and rows.y.shape[1] >= width, "values of open rows")
+    require(rows.linear.shape == (count, latents), "sites of open rows")
+    require(rows.precision.shape == (count, latents, latents), "sites of open rows")

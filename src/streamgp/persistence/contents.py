@@ -86,6 +86,7 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
         "learner": updater.engines.settings,
         "inducing": as_given(updater.engines.strategy),
         "engine": updater.engines.choice,
+        "open_rows": updater.engines.open_rows,
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
         "outliers": updater.outliers,
@@ -122,7 +123,7 @@ def _build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
     gained: Document = {
         "scale": True, "seasons": (), "over_time": False, "notes": {}, "bookkeeping": {},
-        "engine": "auto", "outliers": "keep",
+        "engine": "auto", "outliers": "keep", "open_rows": 0,
     }  # fmt: skip
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
     asked = (
@@ -137,7 +138,8 @@ def _build(contents: Document, tensors: Tensors) -> Contents:
         "over_time",
     )
     specification = Specification(**{name: parts[name] for name in asked})
-    engines = Engines(parts["engine"], as_strategy(parts["inducing"]), parts["learner"])
+    strategy = as_strategy(parts["inducing"])
+    engines = Engines(parts["engine"], strategy, parts["learner"], parts["open_rows"])
     rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
     updater = Updater(specification, engines, *rules)
     return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])
@@ -167,6 +169,8 @@ def _check(updater: Updater, progress: Progress, trusted: Trusted = frozenset())
     require(type(setup.plain) is bool, "whether the kernel's variance is learned")
     require(set(setup.channels) == set(progress.seen), "counts of every channel")
     _check_progress(progress)
+    for name, known in progress.horizons.items():
+        require(known.is_sound(setup.channels[name].latents), "forecasts in finite numbers")
     if progress.state is not None:
         _check_state(progress.state, updater, progress.schema.axes, trusted)
 
@@ -183,6 +187,7 @@ def _check_progress(progress: Progress) -> None:
     require(set(progress.calibrations) <= set(progress.seen), "calibrations of channels")
     records = progress.calibrations.values()
     require(all(_is_record(record) for record in records), "calibrations in finite numbers")
+    require(set(progress.horizons) <= set(progress.seen), "horizons of channels")
 
 
 def _is_record(record: Calibration) -> bool:

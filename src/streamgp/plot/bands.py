@@ -1,6 +1,6 @@
 """A prediction along one input: a line and the interval around it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,28 @@ def draw(ax: Any, prediction: Prediction, x: np.ndarray, level: float, color: An
     return lambda _, y: y
 
 
+def fan(
+    ax: Any,
+    prediction: Prediction,
+    x: np.ndarray,
+    levels: Sequence[float],
+    color: Any,
+    *,
+    calibrated: bool,
+) -> Height:
+    """Draw the median and several intervals, the widest first."""
+    for level in levels:
+        _, low, high, step = _interval(prediction, level, calibrated=calibrated)
+        ax.fill_between(
+            x, low, high, step=step, color=color, alpha=style.BAND_ALPHA, linewidth=0,
+            label=f"{100 * level:g}%",
+        )  # fmt: skip
+    middle = prediction.mean if is_binary(prediction) else prediction.quantile(0.5)
+    what = "probability" if is_binary(prediction) else "median"
+    ax.plot(x, middle, color=color, linewidth=1.5, label=what)
+    return lambda _, y: y
+
+
 def has_classes(prediction: Prediction) -> bool:
     """Whether the observations are classes or grades, and not just yes or no."""
     return prediction.likelihood.classes > 0 and not is_binary(prediction)
@@ -112,13 +134,13 @@ def _along(x: Any, rows: int) -> np.ndarray:
 
 
 def _interval(
-    prediction: Prediction, level: float
+    prediction: Prediction, level: float, *, calibrated: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, str | None]:
     """The middle, the lower end, the upper end, and how matplotlib joins the ends."""
     if is_binary(prediction) and prediction.likelihood.latents == 1:
         low, high = (_probability_at(prediction, side * level) for side in (-1, 1))
         return prediction.mean, np.minimum(low, high), np.maximum(low, high), None
-    low, high = prediction.interval(level)
+    low, high = prediction.interval(level, calibrated=calibrated)
     mean = prediction.mean
     if not np.isfinite(mean).all():  # a distribution with very heavy tails has no mean
         mean = prediction.quantile(0.5)

@@ -91,13 +91,27 @@ def along(ax: Any, data: Observed | None, past: Observed | None, height: Height)
             continue
         if seen.y is None or (past is not None and what == "new"):
             _ground(ax, seen.x, color, what)
-        if seen.y is not None:
-            few = len(seen.x) < 200
-            ax.plot(
-                seen.x, height(seen.x, seen.y), "o", color=color, markersize=3.6 if few else 2.6,
-                markeredgewidth=0.3, markeredgecolor="white", alpha=0.9 if few else 0.7,
-                label=f"{what} data", zorder=3,
-            )  # fmt: skip
+        dots(ax, seen, height, color, f"{what} data")
+
+
+def dots(ax: Any, seen: Observed | None, height: Height, color: Any, what: str) -> None:
+    """Draw observations, if there are any, as dots."""
+    if seen is None or seen.y is None:
+        return
+    few = len(seen.x) < 200
+    ax.plot(
+        seen.x, height(seen.x, seen.y), "o", color=color, markersize=3.6 if few else 2.6,
+        markeredgewidth=0.3, markeredgecolor="white", alpha=0.9 if few else 0.7,
+        label=what, zorder=3,
+    )  # fmt: skip
+
+
+def within(seen: Observed | None, low: Any, high: Any) -> Observed | None:
+    """The observations over a stretch of the input, if there are any."""
+    if seen is None or seen.y is None:
+        return seen
+    inside = (seen.x >= low) & (seen.x <= high)
+    return Observed(seen.x[inside], seen.y[inside]) if inside.any() else None
 
 
 def _ground(ax: Any, x: np.ndarray, color: Any, what: str) -> None:

@@ -1,51 +1,26 @@
 """The channels of a model, over the inputs that it has learned."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from streamgp.data.axes import Axis
-from streamgp.data.schema import read_inputs
 from streamgp.errors import DataError, problem
 from streamgp.online.report import percent
 from streamgp.plot import bands, maps, marks, style
+from streamgp.plot.shown import (
+    ALONG,
+    Model,
+    clocked,
+    named,
+    of_channel,
+    on_clock,
+    spanned,
+    width_of,
+)
 
-_ALONG, _ACROSS = 400, 80  # the number of points of a line, and of each side of a map
+_ACROSS = 80  # points of each side of a map
 _TIGHT = 0.05  # an open part of the variance that is worth a note
-
-
-@runtime_checkable
-class Model(Protocol):
-    """The part of a model that a picture uses. `ContinualGP` has it."""
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        """The names of the channels, in order."""
-        ...
-
-    @property
-    def inducing_points(self) -> tuple[np.ndarray, ...]:
-        """The inducing points of each latent function."""
-        ...
-
-    @property
-    def open_variance(self) -> tuple[float, ...]:
-        """The part of each latent function's variance that its points leave open."""
-        ...
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        """What each input column is."""
-        ...
-
-    def suggest_budget(self) -> int:
-        """How many inducing points would do."""
-        ...
-
-    def predict(self, x: Any, channel: str | None = None) -> Any:
-        """Predict channels at some inputs."""
-        ...
 
 
 def channel(
@@ -88,20 +63,16 @@ def channel(
         DataError: If the model has no data or more than two inputs, or the arguments do not fit it.
         ImportError: If matplotlib is missing.
     """
-    width, axes = _width(model), model.axes
-    name = model.channels[0] if name is None and len(model.channels) == 1 else name
-    if name not in model.channels:
-        raise DataError(
-            problem(f"a channel among {list(model.channels)}", repr(name), "Name one of them.")
-        )
-    pairs = ((_of_channel(part, name), what) for part, what in ((data, "data"), (past, "past")))
-    given = ((_on_clock(part, axes), what) for part, what in pairs)
+    width, axes = width_of(model), model.axes
+    name = named(model, name)
+    pairs = ((of_channel(part, name), what) for part, what in ((data, "data"), (past, "past")))
+    given = ((on_clock(part, axes), what) for part, what in pairs)
     new, old = (marks.observed(part, width, what) for part, what in given)
-    points = tuple(_clocked(of_latent, axes) for of_latent in model.inducing_points)
+    points = tuple(clocked(of_latent, axes) for of_latent in model.inducing_points)
     seen = [*points, *(part.x.reshape(-1, width) for part in (new, old) if part is not None)]
     ax = style.axes(ax)
     if width == 1:
-        along = _spanned(seen, _ALONG)[0] if x is None else np.ravel(_clocked(x, axes))
+        along = spanned(seen, ALONG)[0] if x is None else np.ravel(clocked(x, axes))
         prediction = model.predict(axes[0].off_clock(along), name)
         marks.check_drawable(prediction, new, old)
         height = bands.draw(ax, prediction, along, level, style.MODEL)
@@ -112,7 +83,7 @@ def channel(
             if note and max(model.open_variance) > _TIGHT:
                 marks.note(ax, _tight(model))
     else:
-        sides = _spanned(seen, _ACROSS) if x is None else _pair(x)
+        sides = spanned(seen, _ACROSS) if x is None else _pair(x)
         grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         prediction = model.predict(grid, name)
         marks.check_drawable(prediction, new, old)
@@ -159,26 +130,48 @@ def channels(
         DataError: If the model has no data or more than two inputs, or the arguments do not fit it.
         ImportError: If matplotlib is missing.
     """
-    names = model.channels if names is None else names
-    names = (names,) if isinstance(names, str) else tuple(names)
     for what, given in (("data", data), ("past", past)):
-        if given is not None and len(names) > 1 and not isinstance(given, Mapping):
+        several = len(_listed(model, names)) > 1
+        if given is not None and several and not isinstance(given, Mapping):
             raise DataError(
                 problem(f"{what}={{name: (x, y), …}}", type(given).__name__, "Name the channels.")
             )
-    axes = _stacked(len(names), _width(model)) if ax is None else np.ravel(np.asarray(ax, object))
-    if len(axes) != len(names):
+    width_of(model)
+    wants_legend = legend
+
+    def draw(name: str, on: Any, *, first: bool) -> None:
+        nonlocal wants_legend
+        new, old = of_channel(data, name), of_channel(past, name)
+        noted = note and first
+        channel(model, name, data=new, past=old, note=noted, legend=wants_legend, ax=on, **options)
+        wants_legend = wants_legend and (new is None or old is None)
+
+    return on_several(model, names, ax, draw)
+
+
+def on_several(
+    model: Model, names: str | Sequence[str] | None, ax: Any, draw: Callable[..., None]
+) -> np.ndarray:
+    """Draw channels one below the other.
+
+    Args:
+        model: Their model.
+        names: Which ones; by default all.
+        ax: As many axes; by default those of a new figure.
+        draw: Called as `draw(name, ax, first=…)` for each.
+    """
+    every = _listed(model, names)
+    axes = _stacked(len(every), width_of(model)) if ax is None else np.ravel(np.asarray(ax, object))
+    if len(axes) != len(every):
         raise DataError(
             problem(
-                f"{len(names)} axes, one per channel",
+                f"{len(every)} axes, one per channel",
                 f"{len(axes)}",
                 "Give as many axes as channels, or name one channel.",
             )
         )
-    for each, name in zip(axes, names, strict=True):
-        new, old = _of_channel(data, name), _of_channel(past, name)
-        channel(model, name, data=new, past=old, note=note, legend=legend, ax=each, **options)
-        note, legend = False, legend and (new is None or old is None)
+    for number, (on, name) in enumerate(zip(axes, every, strict=True)):
+        draw(name, on, first=number == 0)
     if ax is None:
         axes[0].figure.align_ylabels(axes)
         for each in axes[:-1]:
@@ -186,25 +179,9 @@ def channels(
     return axes
 
 
-def _of_channel(given: Any, name: str) -> Any:
-    """The channel's part of a dictionary by channel. Anything else is the channel's own."""
-    return given.get(name) if isinstance(given, Mapping) else given
-
-
-def _width(model: Model) -> int:
-    """The number of input columns, if such a model can be drawn."""
-    if not model.inducing_points:
-        raise DataError(problem("a model with data", "one without", "Call `update` before `plot`."))
-    width = model.inducing_points[0].shape[1]
-    if width > 2:
-        raise DataError(
-            problem(
-                "a model with one or two input columns",
-                f"{width}",
-                "Predict along one of them and pass the prediction to `streamgp.plot.band`.",
-            )
-        )
-    return width
+def _listed(model: Model, names: str | Sequence[str] | None) -> tuple[str, ...]:
+    names = model.channels if names is None else names
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _tight(model: Model) -> str:
@@ -214,33 +191,6 @@ def _tight(model: Model) -> str:
         f"{percent(max(left))} of the variance is left open by {'+'.join(map(str, sizes))} points; "
         f"suggest_budget() says {model.suggest_budget()}"
     )
-
-
-def _clocked(x: Any, axes: Sequence[Axis]) -> np.ndarray:
-    """Inputs as the picture shows them. A single column of times is shown in local time."""
-    if len(axes) != 1 or not axes[0].is_time:
-        return np.asarray(x)
-    is_number = isinstance(x, np.ndarray) and x.dtype.kind == "f"
-    numbers = x[:, 0] if is_number else read_inputs(x, tuple(axes), "the picture")[0][:, 0]
-    return axes[0].on_clock(numbers)[:, None]
-
-
-def _on_clock(part: Any, axes: Sequence[Axis]) -> Any:
-    """Observations, or the ends of a range, with their inputs as the picture shows them."""
-    is_pair = isinstance(part, tuple | list) and len(part) == 2
-    if not is_pair or len(axes) != 1 or not axes[0].is_time:
-        return part
-    if np.ndim(part[0]) == 0:
-        return tuple(_clocked(list(part), axes)[:, 0])
-    return _clocked(part[0], axes)[:, 0], part[1]
-
-
-def _spanned(seen: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
-    """For each input, evenly spaced values over the range of what is shown and a little more."""
-    shown = np.concatenate(seen)
-    low, reach = shown.min(axis=0), np.ptp(shown, axis=0)
-    share = np.linspace(-0.02, 1.02, count)
-    return [a + share * b for a, b in zip(low, reach, strict=True)]
 
 
 def _pair(x: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -54,6 +54,16 @@ def label(ax: Any, x: str, y: str) -> None:
     ax.set_ylabel(ax.get_ylabel() or y)
 
 
+def short_dates(ax: Any, x: np.ndarray) -> None:
+    """Write dates below the axes in few letters, if there are dates."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    if x.dtype.kind == "M":
+        locator = AutoDateLocator()
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
 def legend_beside(ax: Any, *, turned: bool = False) -> None:
     """Draw a legend to the right of the axes. With `turned`, the last entry comes first."""
     handles, labels = ax.get_legend_handles_labels()
@@ -75,6 +85,16 @@ def legend_above(ax: Any, labels: tuple[str, ...]) -> None:
     if earlier is not None:
         ax.add_artist(earlier)
         earlier.set_clip_box(None)  # a clipped legend would get no space in layouts
+
+
+def legend_in_row(ax: Any) -> None:
+    """Draw a legend of everything above the axes, in one row; what appears twice stands once."""
+    known = dict(reversed(list(zip(*reversed(ax.get_legend_handles_labels()), strict=True))))
+    known = {text: known[text] for text in ax.get_legend_handles_labels()[1] if text in known}
+    ax.legend(
+        known.values(), known, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(known),
+        frameon=False, borderaxespad=0.1, handlelength=1.2, handletextpad=0.4, columnspacing=1.0,
+    )  # fmt: skip
 
 
 def line_styles(count: int) -> list[dict[str, Any]]:

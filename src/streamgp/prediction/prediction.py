@@ -1,6 +1,7 @@
 """Prediction: what the model says of one channel at some inputs."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,17 @@ from scipy import special
 from streamgp.data.columns import Column, Label
 from streamgp.data.frames import make_frame
 from streamgp.data.labels import all_classes
-from streamgp.data.observations import numbered, observed
 from streamgp.data.schema import Inputs
 from streamgp.errors import DataError, problem
 from streamgp.inference.scoring import transform
 from streamgp.likelihoods import Likelihood, class_count
 from streamgp.likelihoods.quadrature import root
-from streamgp.numerics.quantile_tracker import QuantileTracker
+from streamgp.prediction.checks import check_count, check_ordered, check_probability
+from streamgp.prediction.components import Components
 from streamgp.prediction.crps import crps
 from streamgp.prediction.moments import moments
 from streamgp.prediction.quantiles import quantiles
+from streamgp.prediction.values import read_values
 
 _ROUNDING = 1e-15  # of a probability near 1
 _ROWS = 1024  # that are computed together: bounds the memory of quadrature
@@ -27,9 +29,12 @@ _ROWS = 1024  # that are computed together: bounds the memory of quadrature
 # From a generator of random numbers and a count to draws of the latent parameters of all rows.
 Draw = Callable[[np.random.Generator, int], Float[np.ndarray, "S R"]]
 
+# From levels to the normal scores below which such shares of past rows fell, for each input.
+Scores = Float[np.ndarray, "L N"]
+Tracked = Callable[[Sequence[float]], Scores]
 
-# The quantiles of a channel's normal scores, once they are asked for.
-Tracked = Callable[[], QuantileTracker]
+# The components of the latent parameters, once they are asked for.
+Decompose = Callable[[], Components]
 
 
 class Prediction:
@@ -52,7 +57,8 @@ class Prediction:
         inputs: Inputs | None = None,
         labels: tuple[Label, ...] = (),
         draw: Draw | None = None,
-        tracker: Tracked = QuantileTracker,
+        tracked: Tracked | None = None,
+        decompose: Decompose | None = None,
     ):
         self.likelihood = likelihood
         self._mean = mean
@@ -60,7 +66,8 @@ class Prediction:
         self._inputs = inputs
         self._labels = labels
         self._draw = draw
-        self._tracker = tracker
+        self._tracked = tracked
+        self._decompose = decompose
 
     def __len__(self) -> int:
         return len(self._mean)
@@ -98,13 +105,39 @@ class Prediction:
     def std(self) -> np.ndarray:
         return np.sqrt(self.variance)
 
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        parts = [
-            moments(self.likelihood, self._mean[rows], self._covariance[rows])
-            for rows in self._chunks()
-        ]
-        means, variances = zip(*parts, strict=True)
-        return np.concatenate(means), np.concatenate(variances)
+    @property
+    def aleatoric(self) -> np.ndarray:
+        """E[Var[y | f]]: the part of `variance` that is there however well f is known."""
+        return self._by_row(self.likelihood.bare.predictive_parts)[1]
+
+    @property
+    def epistemic(self) -> np.ndarray:
+        """Var[E[y | f]]: the part of `variance` that comes from not knowing f."""
+        return self._by_row(self.likelihood.bare.predictive_parts)[2]
+
+    def _moments(self) -> list[np.ndarray]:
+        return self._by_row(functools.partial(moments, self.likelihood))
+
+    def _by_row(self, method: Callable[..., tuple[np.ndarray, ...]]) -> list[np.ndarray]:
+        """Numbers of each row that follow from q(f), a bounded number of rows at a time."""
+        parts = [method(self._mean[rows], self._covariance[rows]) for rows in self._chunks()]
+        return [np.concatenate(own) for own in zip(*parts, strict=True)]
+
+    def components(self) -> Components:
+        """What the latent parameters f are the sum of: trend, seasons, events, latent functions.
+
+        Returns:
+            Mean and variance of each component at each input, by name. They are about f, without
+            noise: for counts, about the logarithm of the rate.
+
+        Raises:
+            DataError: If the prediction was not made by a model.
+        """
+        if self._decompose is None:
+            raise DataError(
+                problem("a prediction made by a model", "one without", "Use `model.predict`.")
+            )
+        return self._decompose()
 
     def _chunks(self) -> list[slice]:
         """All rows, a bounded number at a time."""
@@ -171,31 +204,33 @@ class Prediction:
             >>> bool(ends[1] - ends[0] < 1.0)  # 2.0 if not calibrated
             True
         """
-        _check_probability(level)
+        check_probability(level)
         levels = (1 - level) / 2, (1 + level) / 2
         lower, upper = self._calibrated(*levels) if calibrated else self._quantiles(*levels)
         return lower, upper
 
     def _calibrated(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
         """The values below which such shares of past observations would have fallen."""
-        self._check_ordered()
-        tracker = self._tracker()
-        scores = np.array([[tracker.quantile(level)] for level in levels])
+        check_ordered(self.likelihood)
+        if self._tracked is None:
+            return self._quantiles(*levels)
+        scores = self._tracked(levels)
         closed = self.likelihood.predictive_value(scores, self._mean, self._covariance)
         if closed is not None:
             return list(closed)
-        return self._quantiles(*np.clip(special.ndtr(scores[:, 0]), _ROUNDING, 1 - _ROUNDING))
+        shares = np.clip(special.ndtr(scores), _ROUNDING, 1 - _ROUNDING)
+        return list(quantiles(self.likelihood, self._mean, self._covariance, shares))
 
     def quantile(self, level: float) -> Float[np.ndarray, " N"]:
         """The value below which a new observation falls with that probability.
 
         Of a channel with ordered classes, the number of a class.
         """
-        _check_probability(level)
+        check_probability(level)
         return self._quantiles(level)[0]
 
     def _quantiles(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
-        self._check_ordered()
+        check_ordered(self.likelihood)
         wanted = np.asarray(levels, float)[:, None]
         return list(quantiles(self.likelihood, self._mean, self._covariance, wanted))
 
@@ -205,7 +240,7 @@ class Prediction:
 
     def cdf(self, y: Any) -> Float[np.ndarray, " N"]:
         """P(Y ≤ y) of a new observation, for one y an input or the same at all."""
-        self._check_ordered()
+        check_ordered(self.likelihood)
         return self._by_value(self.likelihood.predictive_cdf, y)
 
     def crps(self, y: Any) -> Float[np.ndarray, " N"]:
@@ -233,7 +268,7 @@ class Prediction:
             >>> bool(model.predict(x).crps(np.sin(x)).max() < 0.01)
             True
         """
-        self._check_ordered()
+        check_ordered(self.likelihood)
 
         def method(y: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
             return crps(self.likelihood, y, mean, covariance)
@@ -265,7 +300,7 @@ class Prediction:
             >>> bool(abs(np.mean(transformed) - 0.5) < 0.1)
             True
         """
-        self._check_ordered()
+        check_ordered(self.likelihood)
         place = np.random.default_rng(seed).random(len(self))
 
         def method(y: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
@@ -282,59 +317,9 @@ class Prediction:
         ]
         return np.concatenate(parts)
 
-    def _check_ordered(self) -> None:
-        if not self.likelihood.ordered:
-            raise DataError(
-                problem(
-                    "a channel whose values are ordered",
-                    type(self.likelihood).__name__,
-                    "Use `probabilities`, or `mean` and `std`, for this channel.",
-                )
-            )
-
     def values(self, y: Any) -> Float[np.ndarray, "N ..."]:
         """One observation an input, checked, as a number; as several where it is several."""
-        if self.likelihood.observation_dim > 1:
-            values = self._vectors(y)
-            invalid = ~self.likelihood.valid(values)
-        else:
-            values, labels = self._numbers(y)
-            invalid = ~self.likelihood.valid(values) | (values >= (len(labels) or np.inf))
-        if invalid.any():
-            raise DataError(
-                problem(
-                    f"values in the support of {type(self.likelihood).__name__}",
-                    f"{values[invalid][0]!r} ({invalid.sum()} such)",
-                    "Leave those out.",
-                )
-            )
-        return values
-
-    def _numbers(self, y: Any) -> tuple[Float[np.ndarray, " N"], tuple[Label, ...]]:
-        """Observations as numbers, and the labels that those stand for."""
-        what = "observations of the prediction"
-        if np.ndim(y) == 0:
-            y = np.full(len(self), y, object if isinstance(y, str) else None)
-        column = observed(y, len(self), what)
-        known = self._labels or (() if column.kind == "number" else None)
-        return numbered(column, self.likelihood, known, what)
-
-    def _vectors(self, y: Any) -> Float[np.ndarray, "N C"]:
-        """Observations of several numbers each: one row per input, or the same row at all."""
-        wanted = (len(self), self.likelihood.observation_dim)
-        try:
-            values = np.asarray(y, float)
-        except (TypeError, ValueError):
-            values = np.zeros(0)
-        if values.shape not in (wanted, wanted[1:]):
-            raise DataError(
-                problem(
-                    f"numbers of shape {wanted} or {wanted[1:]}",
-                    f"a {type(y).__name__} of shape {np.shape(np.asarray(y, object))}",
-                    f"Give {', '.join(self.likelihood.columns)} of each observation.",
-                )
-            )
-        return np.broadcast_to(values, wanted)
+        return read_values(y, len(self), self.likelihood, self._labels)
 
     def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
         """Draws of a new observation at each input.
@@ -373,14 +358,22 @@ class Prediction:
 
     # -- frames --------------------------------------------------------------------------------
 
-    def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
+    def to_frame(
+        self, level: float = 0.95, *, calibrated: bool = False, backend: str = "pandas"
+    ) -> Any:
         """A row an input: the inputs, and mean, std, lower and upper.
 
         For a channel with classes, the probability of each and the most probable label. Where an
         observation is several numbers, mean and std of each.
+
+        Args:
+            level: The probability that the intervals hold.
+            calibrated: Whether intervals are calibrated, as in `interval`.
+            backend: "pandas" or "polars".
         """
         inputs = self.input_columns()
-        return make_frame({**inputs, **self.columns(level, taken=tuple(inputs))}, backend)
+        found = self.columns(level, tuple(inputs), calibrated=calibrated)
+        return make_frame({**inputs, **found}, backend)
 
     def input_columns(self) -> dict[str, Column]:
         """The inputs by name."""
@@ -388,7 +381,9 @@ class Prediction:
             return {}
         return dict(zip(self._inputs.names, self._inputs.columns, strict=True))
 
-    def columns(self, level: float, taken: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+    def columns(
+        self, level: float, taken: tuple[str, ...] = (), *, calibrated: bool = False
+    ) -> dict[str, np.ndarray]:
         """What is predicted, by name."""
         if self.likelihood.observation_dim > 1:
             pairs = zip(self.likelihood.columns, self.mean.T, self.std.T, strict=True)
@@ -402,15 +397,5 @@ class Prediction:
             if {*names} & {*taken, "label"}:
                 names = [f"P({name})" for name in names]
             return {**dict(zip(names, self.probabilities.T, strict=True)), "label": self.label}
-        lower, upper = self.interval(level)
+        lower, upper = self.interval(level, calibrated=calibrated)
         return {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}
-
-
-def check_count(count: int) -> None:
-    if not (isinstance(count, int | np.integer) and count >= 1):
-        raise DataError(problem("a count of at least 1", repr(count), "Ask for one draw."))
-
-
-def _check_probability(level: float) -> None:
-    if not (isinstance(level, int | float | np.floating) and 0 < level < 1):
-        raise DataError(problem("a probability between 0 and 1", repr(level), "Use 0.95 for 95%."))

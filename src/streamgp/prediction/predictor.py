@@ -1,7 +1,8 @@
 """Predictor: from a state and inputs to predictions, of any number of rows."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from streamgp.data.frames import make_frame
 from streamgp.data.schema import Inputs, Schema, read_inputs
 from streamgp.errors import DataError, problem
 from streamgp.inference.engine import AnyLearner, AnyState
+from streamgp.model.composition import Composition
 from streamgp.numerics.blas_threads import on_one_blas_thread
 from streamgp.numerics.linalg import square_root
-from streamgp.numerics.quantile_tracker import QuantileTracker
-from streamgp.prediction.prediction import Draw, Prediction, Tracked, check_count
+from streamgp.prediction.checks import check_count
+from streamgp.prediction.components import Components
+from streamgp.prediction.prediction import Draw, Prediction, Scores, Tracked
 
 _ROWS = 4096  # that a prediction takes at a time
+_PARTS = 512  # the same, of components
 _JOINT = 4096  # latent values that are drawn together: a matrix of that size is factorised
 
 
@@ -54,11 +58,14 @@ class Predictions(dict[str, Prediction]):
             for (name, prediction), f in zip(self.items(), parts, strict=True)
         }
 
-    def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
+    def to_frame(
+        self, level: float = 0.95, *, calibrated: bool = False, backend: str = "pandas"
+    ) -> Any:
         """A frame with one row per input.
 
         Args:
             level: The probability that the intervals hold.
+            calibrated: Whether intervals are calibrated, as in `Prediction.interval`.
             backend: "pandas" or "polars".
 
         Returns:
@@ -68,7 +75,8 @@ class Predictions(dict[str, Prediction]):
         for prediction in self.values():
             columns |= prediction.input_columns()
         for name, prediction in self.items():
-            columns |= {f"{name}_{what}": v for what, v in prediction.columns(level).items()}
+            found = prediction.columns(level, calibrated=calibrated)
+            columns |= {f"{name}_{what}": values for what, values in found.items()}
         return make_frame(columns, backend)
 
 
@@ -80,7 +88,7 @@ class Predictor:
     state: AnyState
     channels: tuple[str, ...]
     schema: Schema
-    trackers: Mapping[str, Tracked] = dataclasses.field(default_factory=dict)
+    tracked: Mapping[str, Callable[..., Scores]] = dataclasses.field(default_factory=dict)
 
     def predict(self, x: Any, channel: str | None) -> Prediction | Predictions:
         """That channel at `x`, or all of them."""
@@ -110,7 +118,30 @@ class Predictor:
             inputs=inputs,
             labels=self.schema.labels.get(name, ()),
             draw=JointDraw(self, x, (name,)),
-            tracker=self.trackers.get(name, QuantileTracker),
+            tracked=self._tracked(name, x),
+            decompose=Decomposition(self, x, inputs, index),
+        )
+
+    def _tracked(self, name: str, x: Float[np.ndarray, "N P"]) -> Tracked | None:
+        known = self.tracked.get(name)
+        return None if known is None else functools.partial(known, x=x)
+
+    @on_one_blas_thread
+    def components(self, x: Float[np.ndarray, "N P"], inputs: Inputs, channel: int) -> Components:
+        """What the latent parameters of a channel are the sum of."""
+        composition = Composition.of(self.state.plain, channel, self.schema.axes)
+        latents, size = self.state.plain.channels[channel].likelihood.latents, composition.size
+        nothing = np.zeros((0, latents, size)), np.zeros((0, latents, size, size))  # x may be empty
+        parts = [
+            self.learner.components(self.state, x[begin : begin + _PARTS], composition)
+            for begin in range(0, len(x), _PARTS)
+        ]
+        means, covariances = zip(nothing, *parts, strict=True)
+        return Components(
+            composition.names,
+            np.concatenate(means),
+            np.concatenate(covariances),
+            dict(zip(inputs.names, inputs.columns, strict=True)),
         )
 
     @on_one_blas_thread  # as what was computed before: a copy of a prediction draws the same
@@ -146,3 +177,16 @@ class JointDraw:
 
     def __call__(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "S R"]:
         return self.predictor.draw(self.x, self.names, rng, count)
+
+
+@dataclasses.dataclass(frozen=True)
+class Decomposition:
+    """The components of a channel at some inputs, once they are asked for."""
+
+    predictor: Predictor
+    x: Float[np.ndarray, "N P"]
+    inputs: Inputs
+    channel: int
+
+    def __call__(self) -> Components:
+        return self.predictor.components(self.x, self.inputs, self.channel)

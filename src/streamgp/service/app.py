@@ -10,6 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from streamgp.service import problems
 from streamgp.service.bodies import Bounded
 from streamgp.service.engine import Engine
+from streamgp.service.feeding import Feeding, Source
 from streamgp.service.guard import Guard
 from streamgp.service.routes import health, inference, members, models, page
 from streamgp.service.settings import Settings
@@ -41,7 +42,12 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
+        feedings = [Feeding(engine, Source(url, settings.kafka)) for url in settings.sources]
+        for feeding in feedings:
+            feeding.start()
         yield
+        for feeding in feedings:
+            feeding.stop()
         engine.close()
 
     app = FastAPI(

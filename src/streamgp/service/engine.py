@@ -37,14 +37,16 @@ class Batch(NamedTuple):
     """Observations that a client sent.
 
     Attributes:
-        frame: The rows.
+        frame: The rows; None if there are none, and only the offset moves.
         digest: Of the bytes that were sent, to know a retry from something else.
         request: The client's idempotency key; None if it gave none.
+        offset: The name of the source that the rows come from, and the place after them.
     """
 
-    frame: pd.DataFrame
+    frame: pd.DataFrame | None
     digest: str
     request: str | None
+    offset: tuple[str, Any] | None = None
 
 
 class Engine:
@@ -172,10 +174,13 @@ class Engine:
         answered = None if request is None else self.store.answer(request)
         if answered is not None:
             return _first_answer(answered, batch), True
-        begin = time.perf_counter()
         now = self._to_learn(key, beginning)
+        if batch.frame is None:
+            self._move(batch)
+            return {}, False
+        begin = time.perf_counter()
         draft = copy.copy(now.model)  # readers have the other one
-        report = _updated(draft, batch.frame)
+        report = updated(draft, batch.frame)
         if report.observations:
             Bookkeeping.of(now.model).after(draft, report).put_into(draft)
         said = spoken(report)
@@ -183,13 +188,25 @@ class Engine:
             change.put(key, draft, version=now.version)
             if request is not None:
                 change.record(request, _answered(said, batch))
+            if batch.offset is not None:
+                change.set_offset(*batch.offset)
         live = Live(draft, change.versions[key], time.time(), said)
-        rows = rows_of(draft, batch.frame)
-        self.cache.publish(key, live, rows)
+        self._publish(key, live, batch.frame)
         self.metrics.learned(report, time.perf_counter() - begin)
-        self.hub.publish(key, {"event": "updated", "report": said, "latest": latest(draft),
-                               "rows": [row._asdict() for row in rows]})  # fmt: skip
         return said, False
+
+    def _move(self, batch: Batch) -> None:
+        """Commit the place in a source from which nothing was learned."""
+        if batch.offset is not None:
+            with self.store.transaction() as change:
+                change.set_offset(*batch.offset)
+
+    def _publish(self, key: str, live: Live, frame: pd.DataFrame) -> None:
+        """Let readers and listeners see what has just been committed."""
+        rows = rows_of(live.model, frame)
+        self.cache.publish(key, live, rows)
+        told = {"event": "updated", "report": live.report, "latest": latest(live.model)}
+        self.hub.publish(key, {**told, "rows": [row._asdict() for row in rows]})
 
     def _to_learn(self, key: str, beginning: str | None) -> Live:
         """The model as it was last committed; a new one for a key of a fleet that is new."""
@@ -233,7 +250,8 @@ def _first_answer(answered: bytes, batch: Batch) -> Spoken:
     return before["report"]
 
 
-def _updated(model: sgp.ContinualGP, frame: pd.DataFrame) -> sgp.UpdateReport:
+def updated(model: sgp.ContinualGP, frame: pd.DataFrame) -> sgp.UpdateReport:
+    """Have a model learn rows as its specification says, and return the report."""
     learn: Callable[..., sgp.UpdateReport] = (
         model.update_many if specifications.learns_samples(model) else model.update
     )

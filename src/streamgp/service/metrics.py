@@ -42,6 +42,9 @@ class Metrics:
         )
         self._observations = Counter("streamgp_observations", "Observations learned", **own)
         self._alarms = Counter("streamgp_changes", "Channels found to have changed", **own)
+        self._refused = Counter(
+            "streamgp_source_refused", "Messages of a feed that cannot be learned", ["model"], **own
+        )
         self.registry.register(_Models(cache, lanes))
 
     def requested(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -54,6 +57,10 @@ class Metrics:
         self._learning.observe(seconds)
         self._observations.inc(sum(report.observations.values()))
         self._alarms.inc(len(report.changed))
+
+    def refused(self, model: str, count: int) -> None:
+        """Count messages of a feed that were passed over."""
+        self._refused.labels(model).inc(count)
 
     def predicting(self) -> AbstractContextManager[Any]:
         """Count a prediction, and the time until the block ends."""

@@ -3,6 +3,7 @@
 import dataclasses
 import ipaddress
 import os
+from pathlib import Path
 
 from streamgp.service.tokens import Token
 
@@ -59,6 +60,8 @@ class Settings:
         limits: What a client may ask for at most.
         cache: How many models are kept in memory.
         workers: How many models learn at the same time.
+        sources: URLs of feeds that models follow, such as `file:///readings.jsonl?model=plant`.
+        kafka: A TOML file with settings of librdkafka, for feeds from Kafka.
     """
 
     store: str | os.PathLike[str]
@@ -67,3 +70,5 @@ class Settings:
     limits: Limits = dataclasses.field(default_factory=Limits)
     cache: int = 64
     workers: int = dataclasses.field(default_factory=lambda: max(2, os.cpu_count() or 1))
+    sources: tuple[str, ...] = ()
+    kafka: Path | None = None

@@ -8,11 +8,10 @@ import pandas as pd
 from skpro.distributions.base import BaseDistribution
 from skpro.regression.base import BaseProbaRegressor
 
-from streamgp.adapters import TOLERANCE, Learning, Means, build, tables
+from streamgp.adapters import TOLERANCE, Learning, Means, build_for, tables
 from streamgp.adapters.distributions import distribution
-from streamgp.errors import DataError, problem
 from streamgp.gp import ContinualGP
-from streamgp.kernels import Kernel, Linear
+from streamgp.kernels import RBF, Kernel, Linear
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
@@ -23,7 +22,7 @@ BUDGET = 256
 class ContinualGPRegressor(BaseProbaRegressor):
     """A Gaussian process regressor that predicts distributions and goes on learning.
 
-    `update` folds in further rows and keeps none of them. Several outputs are the channels of one
+    `update` folds in further rows and lets go of them. Several outputs are the channels of one
     model, so that each output helps to predict the others. An entry of y that is NaN was not
     observed.
 
@@ -102,18 +101,12 @@ class ContinualGPRegressor(BaseProbaRegressor):
         super().__init__()
 
     def _fit(self, X: pd.DataFrame, y: pd.DataFrame, C: Any = None) -> Self:
-        self.model_ = self._build(tables.channel_names(y.columns))
+        names = tables.channel_names(y.columns)
+        self.model_ = build_for(self, names, default_budget=BUDGET, default_kernel=RBF())
         return self._learn(X, y)
 
     def _update(self, X: pd.DataFrame, y: pd.DataFrame, C: Any = None) -> Self:
-        if tables.channel_names(y.columns) != self.model_.channels:
-            raise DataError(
-                problem(
-                    f"outputs {list(self.model_.channels)}, as in `fit`",
-                    str(list(y.columns)),
-                    "Fill outputs that were not observed with NaN.",
-                )
-            )
+        tables.check_columns(y.columns, self.model_.channels, "outputs")
         return self._learn(X, y)
 
     def _learn(self, X: pd.DataFrame, y: pd.DataFrame) -> Self:
@@ -139,21 +132,6 @@ class ContinualGPRegressor(BaseProbaRegressor):
     def _predictions(self, X: pd.DataFrame) -> list[Prediction]:
         x = _inputs(X)
         return [self.model_.predict(x, name) for name in self.model_.channels]
-
-    def _build(self, names: Sequence[str]) -> ContinualGP:
-        return build(
-            tables.channels_of(names, self.likelihood),
-            kernel=self.kernel,
-            latents=self.latents,
-            inducing=self.inducing,
-            tolerance=self.tolerance,
-            budget=self.budget,
-            default_budget=BUDGET,
-            learning=self.learning,
-            forgetting=self.forgetting,
-            seed=self.seed,
-            mean=self.mean,
-        )
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

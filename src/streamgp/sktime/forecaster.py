@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from sktime.forecasting.base import BaseForecaster
 
-from streamgp.adapters import TOLERANCE, Learning, Means, build, tables
+from streamgp.adapters import TOLERANCE, Learning, Means, build_for, tables
 from streamgp.adapters.distributions import distribution
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.gp import ContinualGP
-from streamgp.kernels import RBF, Kernel, Matern32
+from streamgp.kernels import RBF, Kernel, Matern32, over_time
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
@@ -32,8 +32,8 @@ class ContinualGPForecaster(BaseForecaster):
     therefore overlap. Values that arrive late, for times already passed, are not learned.
 
     Args:
-        kernel: The kernel of every latent function, from streamgp or tinygp; by default a
-            `Matern32`.
+        kernel: The kernel of every latent function, from streamgp or tinygp; by default
+            `kernels.over_time()`, and with exogenous variables a `Matern32`.
         likelihood: The likelihood of every column, or its name; a list of one per column; or a
             dictionary of them by column.
         mean: "level" for a level that is learned, a mean function such as
@@ -124,24 +124,16 @@ class ContinualGPForecaster(BaseForecaster):
         self._y = self._X = None  # filled by sktime if the user asks it to remember data
 
     def _fit(self, y: pd.DataFrame, X: pd.DataFrame | None, fh: Any) -> Self:
-        names = tables.channel_names(y.columns)
-        self.model_ = self._build(names)
-        self.learned_until_ = {}
         self._exogenous: list[Any] = [] if X is None else list(X.columns)
+        self.model_ = self._build(tables.channel_names(y.columns))
+        self.learned_until_ = {}
         self._learn(y, X, learn=True)
         return self
 
     def _update(
         self, y: pd.DataFrame, X: pd.DataFrame | None = None, update_params: bool = True
     ) -> Self:
-        if tables.channel_names(y.columns) != self.model_.channels:
-            raise DataError(
-                problem(
-                    f"columns {list(self.model_.channels)}, as in `fit`",
-                    str(list(y.columns)),
-                    "Fill columns that were not observed with NaN.",
-                )
-            )
+        tables.check_columns(y.columns, self.model_.channels, "columns")
         if self._y_metadata["mtype"] == "np.ndarray":
             raise DataError(
                 problem(
@@ -220,20 +212,9 @@ class ContinualGPForecaster(BaseForecaster):
         return inputs(index, X)
 
     def _build(self, names: Sequence[str]) -> ContinualGP:
-        by_default = self.kernel is None and not _has_kernels(self.latents)
-        return build(
-            tables.channels_of(names, self.likelihood),
-            kernel=Matern32() if by_default else self.kernel,
-            latents=self.latents,
-            inducing=self.inducing,
-            tolerance=self.tolerance,
-            budget=self.budget,
-            default_budget=BUDGET,
-            learning=self.learning,
-            forgetting=self.forgetting,
-            seed=self.seed,
-            mean=self.mean,
-            seasons=self.seasons,
+        kernel = Matern32() if self._exogenous else over_time()
+        return build_for(
+            self, names, default_budget=BUDGET, default_kernel=kernel, seasons=self.seasons
         )
 
     @classmethod
@@ -250,7 +231,3 @@ class ContinualGPForecaster(BaseForecaster):
             {"learning": None},
             {"kernel": RBF(), "likelihood": "StudentT", "budget": 16, "learning": None},
         ]
-
-
-def _has_kernels(latents: Latents | None) -> bool:
-    return not (latents is None or isinstance(latents, int | np.integer))

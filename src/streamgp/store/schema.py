@@ -1,6 +1,6 @@
 """The tables of a store."""
 
-from streamgp.errors import FileError, problem
+from streamgp.errors import FileError, StoreError, problem
 from streamgp.store.backend import AbstractBackend, AbstractSession
 from streamgp.version import __version__
 
@@ -27,28 +27,37 @@ CREATE TABLE IF NOT EXISTS streamgp_answers (
 );
 CREATE INDEX IF NOT EXISTS streamgp_answers_made ON streamgp_answers (made)
 """
+_MADE = f"SELECT version, streamgp FROM {MARK}"
 
 
-def set_up(backend: AbstractBackend, where: str) -> None:
-    """Make the tables that are not there.
+def set_up(backend: AbstractBackend) -> None:
+    """Make the tables if they are not there. Those that are there are opened without waiting.
 
     Raises:
         FileError: If they are those of a newer version.
     """
-    with backend.writing() as session:
-        for statement in _TABLES.format(**backend.types).split(";"):
-            session.run(statement)
-        rows = session.run(f"SELECT version, streamgp FROM {MARK}")
-        if not rows:
-            session.run(f"INSERT INTO {MARK} VALUES (?, ?)", (VERSION, __version__))
-        elif rows[0][0] > VERSION:
-            raise FileError(
-                problem(
-                    f"a store of version {VERSION} at most, which streamgp {__version__} reads",
-                    f"{where} of version {rows[0][0]}, written by streamgp {rows[0][1]}",
-                    "Install that version of streamgp, or a newer one.",
-                )
+    try:
+        with backend.reading() as session:
+            rows = session.run(_MADE)
+    except StoreError:  # there is no such table
+        rows = []
+    if not rows:
+        with backend.writing() as session:
+            for statement in _TABLES.format(**backend.types).split(";"):
+                session.run(statement)
+            rows = session.run(_MADE)  # another process may have been faster
+            if not rows:
+                rows = [(VERSION, __version__)]
+                session.run(f"INSERT INTO {MARK} VALUES (?, ?)", rows[0])
+    version, library = rows[0]
+    if version > VERSION:
+        raise FileError(
+            problem(
+                f"a store of version {VERSION} at most, which streamgp {__version__} reads",
+                f"one of version {version}, written by streamgp {library}",
+                "Install that version of streamgp, or a newer one.",
             )
+        )
 
 
 def in_chunks(

@@ -62,7 +62,7 @@ class Store:
         self._lock = threading.Lock()
         self._written: OrderedDict[str, Written] = OrderedDict()
         try:
-            set_up(self._backend, "a database")
+            set_up(self._backend)
         except BaseException:
             self._backend.close()
             raise

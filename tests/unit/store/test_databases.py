@@ -74,6 +74,15 @@ def test_a_store_of_a_newer_version_is_refused(where):
         sgp.Store(where)
 
 
+def test_a_store_is_opened_while_another_writes(where):
+    with sgp.Store(where) as store:
+        store.put("a", made())
+        with store._backend.writing() as session:
+            session.run("DELETE FROM streamgp_models")
+            with sgp.Store(where) as other:
+                assert other.keys() == ["a"]
+
+
 class Trap:
     def __reduce__(self):
         return (os.abort, ())

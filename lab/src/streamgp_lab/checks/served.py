@@ -16,15 +16,16 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["streamgp_lab.checks.served", "streamgp.service", "pandas"])
 
 
-def _serve(path: str, port: int, cache: int, warnings: str) -> None:
+def _serve(path: str, port: int, cache: int, sources: tuple[str, ...]) -> None:
     import logging
-    import warnings as filters
+    import warnings
 
     from streamgp.service import Listening, Settings, server
 
-    filters.simplefilter(warnings)  # type: ignore[arg-type]
+    warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    server(Settings(path, open=True, cache=cache), Listening(port=port)).run()
+    settings = Settings(path, open=True, cache=cache, sources=sources)
+    server(settings, Listening(port=port)).run()
 
 
 class Served:
@@ -33,14 +34,15 @@ class Served:
     Args:
         path: Of its store.
         cache: How many models it keeps in memory.
+        sources: Feeds that its models follow.
     """
 
-    def __init__(self, path: Path, cache: int = 64):
+    def __init__(self, path: Path, cache: int = 64, sources: tuple[str, ...] = ()):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._given = (str(path), self.port, cache, "ignore")
+        self._given = (str(path), self.port, cache, sources)
         self.process: Any = None
 
     def start(self) -> None:

@@ -3,13 +3,19 @@
 Two clients feed a model each, batch after batch, and send a batch again until it is answered. The
 service is killed with SIGKILL and started again. Every batch must have been learned once and in
 order, and the files of the models must equal those of a service that was never killed.
+
+Meanwhile two further models follow a file that grows and a topic of Kafka (librdkafka's mock
+broker, in this process). Every message must have been learned once.
 """
 
+import json
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
+import confluent_kafka
 import numpy as np
 
 from streamgp.client import Client
@@ -18,6 +24,7 @@ from streamgp_lab.checks.served import Served
 from streamgp_lab.progress import bar
 
 NAMES = ("batches", "samples")
+FOLLOWERS = ("file", "kafka")
 CHANNELS = {"level": "Gaussian", "alarm": "Bernoulli"}
 MODEL = {
     "latents": 1,
@@ -41,6 +48,9 @@ def rows(name: str, number: int) -> list[dict[str, Any]]:
 
 def create(url: str) -> None:
     with Client(url) as client:
+        for name in FOLLOWERS:
+            model = {**MODEL, "learning": False}
+            client.create(name, CHANNELS, data={"inputs": "hour"}, model=model)
         for name in NAMES:
             client.create(
                 name, CHANNELS, data={"inputs": "hour"}, model=MODEL,
@@ -73,6 +83,48 @@ class Feeder(threading.Thread):
             self.error = error
 
 
+class Feeds(threading.Thread):
+    """Writes messages into a file and into a topic, without waiting for anybody."""
+
+    def __init__(self, folder: Path):
+        super().__init__(daemon=True)
+        self.enough, self.sent = threading.Event(), 0
+        self._path = folder / "readings.jsonl"
+        self._path.touch()
+        self._producer = confluent_kafka.Producer(
+            {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0}
+        )
+        (broker,) = self._producer.list_topics(timeout=10).brokers.values()
+        self.urls = (
+            f"file://{self._path}?model=file",
+            f"kafka://{broker.host}:{broker.port}/readings?model=kafka",
+        )
+
+    def run(self) -> None:
+        with self._path.open("a") as file:
+            while not self.enough.wait(0.02):
+                for row in rows("batches", self.sent // 5):
+                    text = json.dumps(row)
+                    file.write(f"{text}\n")
+                    self._producer.produce("readings", text.encode())
+                    self.sent += 1
+                file.flush()
+                self._producer.poll(0)
+        self._producer.flush(30)
+
+    def compare(self, url: str) -> None:
+        """Wait until all messages are learned, and see that none is learned twice."""
+        with Client(url) as client:
+            for name in FOLLOWERS:
+                until, seen = time.monotonic() + 120, -1
+                while seen < self.sent and time.monotonic() < until:
+                    time.sleep(0.2)
+                    seen = client.model(name).describe()["observations"]["level"]
+                time.sleep(1)
+                seen = client.model(name).describe()["observations"]["level"]
+                assert seen == self.sent, f"{name}: {seen} of {self.sent} messages"
+
+
 def files(url: str) -> dict[str, tuple[bytes, int]]:
     """The file of each model, and how many observations it has learned."""
     found = {}
@@ -84,11 +136,13 @@ def files(url: str) -> dict[str, tuple[bytes, int]]:
     return found
 
 
-def disturbed(path: Path, kills: int, seed: int, line: Any) -> tuple[dict, list[Feeder]]:
+def disturbed(path: Path, kills: int, seed: int, line: Any) -> tuple[dict, list[Feeder], int]:
     """Feed a service that is killed again and again."""
-    generator, served = np.random.default_rng(seed), Served(path)
+    feeds = Feeds(path.parent)
+    generator, served = np.random.default_rng(seed), Served(path, sources=feeds.urls)
     with served:
         create(served.url)
+        feeds.start()
         feeders = [Feeder(served.url, name) for name in NAMES]
         for feeder in feeders:
             feeder.start()
@@ -102,7 +156,10 @@ def disturbed(path: Path, kills: int, seed: int, line: Any) -> tuple[dict, list[
             feeder.join(120)
             if feeder.error is not None:
                 raise feeder.error
-        return files(served.url), feeders
+        feeds.enough.set()
+        feeds.join(30)
+        feeds.compare(served.url)
+        return files(served.url), feeders, feeds.sent
 
 
 def alone(path: Path, counts: list[int]) -> dict:
@@ -120,7 +177,7 @@ def alone(path: Path, counts: list[int]) -> dict:
 
 def main(kills: int = 200, seed: int = 0) -> None:
     with tempfile.TemporaryDirectory() as folder, bar("kills", kills) as line:
-        found, feeders = disturbed(Path(folder) / "killed.db", kills, seed, line)
+        found, feeders, messages = disturbed(Path(folder) / "killed.db", kills, seed, line)
         counts = [feeder.sent for feeder in feeders]
         wanted = alone(Path(folder) / "alone.db", counts)
     for name, count in zip(NAMES, counts, strict=True):
@@ -129,7 +186,8 @@ def main(kills: int = 200, seed: int = 0) -> None:
     repeated = sum(feeder.repeated for feeder in feeders)
     print(
         f"{kills} kills, {sum(counts)} batches, {repeated} answered a second time. None was lost, "
-        "none learned twice, and the models are the same, byte for byte."
+        "none learned twice, and the models are the same, byte for byte. Of a file and of a topic, "
+        f"{messages} messages each were learned once."
     )
 
 

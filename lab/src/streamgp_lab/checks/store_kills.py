@@ -137,7 +137,7 @@ def compare(folder: Path, kills: int, *, engine: str, rows: int, keys: int, seed
     generator, killed = np.random.default_rng(seed), 0
     is_over = False
     while killed < kills and not is_over:
-        is_over = ends(folder, generator.uniform(0, 0.3 * seconds))
+        is_over = ends(folder, generator.uniform(0, 0.15 * seconds))
         killed += not is_over
         wrong = differences(folder, states)
         assert not wrong, wrong
@@ -146,7 +146,7 @@ def compare(folder: Path, kills: int, *, engine: str, rows: int, keys: int, seed
     return killed
 
 
-def main(kills: int = 200, rows: int = 3000, keys: int = 40) -> None:
+def main(kills: int = 200, rows: int = 1000, keys: int = 16) -> None:
     """Kill runs until there were so many kills."""
     total, seed = 0, 0
     with bar("kills", kills) as line:

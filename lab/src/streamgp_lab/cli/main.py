@@ -55,6 +55,7 @@ CHECKS = {
     "river_stream": "compare the river estimator with river's own models on a stream of polls",
     "kills": "kill `streamgp run` at random moments and compare its results with a run left alone",
     "large": "learn a batch of a million rows, and measure time and memory",
+    "choosing": "draw the pictures of docs/choosing.md and docs/forecasting.md into docs/images",
     "placement": "draw the pictures of docs/placement.md into docs/images",
     "service_kills": "kill the service under load and compare its models with undisturbed ones",
     "service_load": "measure the service on loopback: latencies, requests per second, memory",
@@ -168,8 +169,8 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
     )
     kills = parsers["store_kills"]
     kills.add_argument("--kills", type=int, default=200, help="the number of kills (default: 200)")
-    kills.add_argument("--rows", type=int, default=3000, help="rows of a table (default: 3000)")
-    kills.add_argument("--keys", type=int, default=40, help="keys of a table (default: 40)")
+    kills.add_argument("--rows", type=int, default=1000, help="rows of a table (default: 1000)")
+    kills.add_argument("--keys", type=int, default=16, help="keys of a table (default: 16)")
     parsers["large"].add_argument(
         "--rows", type=int, default=1_000_000, help="rows of the batch (default: 1000000)"
     )

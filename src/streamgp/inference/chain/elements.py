@@ -151,6 +151,12 @@ def carried(message: Forward, elements: Elements) -> Forward:
     )
 
 
+def reached(message: Forward, moves: Moves) -> Forward:
+    """What is known after each of some moves without data, all of them from one state."""
+    a, q = moves
+    return Forward(a @ message.mean, symmetric(a @ message.spread @ turned(a)) + q)
+
+
 def returned(elements: Elements, message: Backward) -> Backward:
     """What later data say at the near end of each element, from what they say at its far end."""
     (through, _) = _solved(elements.spread, message.precision, elements.transition)

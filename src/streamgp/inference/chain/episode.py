@@ -5,12 +5,14 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from streamgp.data.batch import Batch
+from streamgp.data.batch import Batch, Rows
 from streamgp.inference.beliefs import Beliefs
+from streamgp.inference.bounds import expected_log_density, site_bound
 from streamgp.inference.chain.evidence import Past, evidence
 from streamgp.inference.chain.last_interval import meeting
+from streamgp.inference.chain.open_rows import first_sites_beside, marginals_of_some
 from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState
@@ -47,11 +49,35 @@ class Learned(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Episode:
-    """A batch that meets a state."""
+    """A batch that meets a state.
+
+    Attributes:
+        state: What is known before.
+        rows: The state's open rows, and new ones after them.
+        options: How E steps are made.
+    """
 
     state: ChainState
-    batch: Batch
+    rows: Rows
     options: Options
+
+    @functools.cached_property
+    def batch(self) -> Batch:
+        """The rows, sorted."""
+        return self.state.model.batch(self.rows)
+
+    @functools.cached_property
+    def is_new(self) -> Bool[np.ndarray, " N"]:
+        """Which rows were not open before, in the order in which they came."""
+        held = self.state.open
+        return np.arange(self.rows.size) >= (0 if held is None else held.size)
+
+    @functools.cached_property
+    def new(self) -> Batch:
+        """The new rows alone."""
+        if self.state.open is None:
+            return self.batch
+        return self.state.model.batch(self.rows.take(self.is_new))
 
     def trial(self, wrapped: MultiTaskGP) -> Trial:
         """What these hyperparameters imply."""
@@ -65,7 +91,30 @@ class Episode:
     @functools.cached_property
     def heard(self) -> Float[np.ndarray, " D"]:
         """The observations of each channel, past and new."""
-        return heard_with(self.state.heard, self.batch)
+        return heard_with(self.state.heard, self.new)
+
+    def before(self, setting: ChainSetting) -> tuple[Marginals, float]:
+        """q(f) of the new rows, and the bound of all that is known, before them."""
+        held, batch = self.state.open, self.batch
+        if held is None:
+            return setting.before[1], self.state.known.weights.log_evidence
+        sites = held.sites(batch)
+        posterior, at_rows = setting.conditioned(sites)
+        of_new = marginals_of_some(batch, at_rows, self.is_new, self.new)
+        open_ = self.state.model.batch(held.rows)
+        of_open = marginals_of_some(batch, at_rows, ~self.is_new, open_)
+        bound = site_bound(
+            batch, expected_log_density(setting.model, open_, of_open), sites, posterior, at_rows
+        )
+        return of_new, bound
+
+    def _first_sites(self, setting: ChainSetting) -> RowSites:
+        """The sites that rows begin with."""
+        held = self.state.open
+        if held is None:
+            return first_sites(setting)
+        sites, is_held = held.sites(self.batch), ~self.is_new[self.batch.order]
+        return first_sites_beside(setting, sites, setting.conditioned(sites)[1], is_held)
 
     def learn(self, trial: Trial, rule: VEM | None) -> Learned:
         """Alternate E and M steps from a trial on, ending with an E step.
@@ -79,7 +128,7 @@ class Episode:
                 rows = None if setting is None else exact(setting)
                 trial, evaluations = self._m(trial, rows, None, rule)
             return Learned(trial, None, 0, evaluations)
-        return self._alternated(trial, first_sites(setting), rule)
+        return self._alternated(trial, self._first_sites(setting), rule)
 
     def _alternated(self, trial: Trial, rows: RowSites, rule: VEM | None) -> Learned:
         """E and M steps in turn, where sites depend on hyperparameters."""

@@ -11,13 +11,13 @@ from bisect import bisect_right
 import numpy as np
 from jaxtyping import Bool, Float
 
-from streamgp.inference.chain.elements import Forward, joined, taken
+from streamgp.inference.chain.elements import Forward, joined, reached, taken
 from streamgp.inference.chain.known import Known, Window
 from streamgp.inference.chain.law import Law
 from streamgp.inference.chain.mixing import Mixing
 from streamgp.inference.chain.segments import SIZE, Segment, cut, thinned
 from streamgp.inference.chain.segments import joined as joined_segments
-from streamgp.inference.chain.state import ChainState, Totals
+from streamgp.inference.chain.state import ChainState, Totals, following
 from streamgp.inference.chain.stretch import Stretch
 
 Times = Float[np.ndarray, " n"]
@@ -165,13 +165,6 @@ def with_times(state: ChainState, times: Times) -> ChainState:
     return following(state, known)
 
 
-def following(state: ChainState, known: Known, **changes: object) -> ChainState:
-    """The state with other segments under the same hyperparameters, whose links are known."""
-    after = state.replace(segments=known.segments, **changes)
-    vars(after).update(plain=state.plain, mixing=state.mixing, known=known)
-    return after
-
-
 def _blank(state: ChainState, times: Times) -> Segment:
     model, law = state.model, state.mixing.law
     features = 2 * law.size + model.basis_size
@@ -213,9 +206,8 @@ def _known_forward(known: Known, window: Window, segment: Segment, changed: int)
 
 def _moved(law: Law, message: Forward, times: Times) -> Forward:
     """What is known at each of some times without data, from what is known at the first."""
-    a, q = law.moves(times) if len(times) == 2 else law.moves_over(times[1:] - times[0])
-    spread = a @ message.spread @ np.swapaxes(a, 1, 2) + q
-    return Forward(a @ message.mean, 0.5 * (spread + np.swapaxes(spread, 1, 2)))
+    moves = law.moves(times) if len(times) == 2 else law.moves_over(times[1:] - times[0])
+    return reached(message, moves)
 
 
 # -- fewer times -----------------------------------------------------------------------------------

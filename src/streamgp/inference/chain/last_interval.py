@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import block_diag
 
-from streamgp.data.batch import Batch, Run
+from streamgp.data.batch import Batch
 from streamgp.inference.chain.elements import Forward, Gains, joined, taken
+from streamgp.inference.chain.few_rows import FewRows, diagonal_blocks, on_diagonal
 from streamgp.inference.chain.innovations import before_pairs
 from streamgp.inference.chain.known import Known
 from streamgp.inference.chain.seen import Seen
@@ -35,7 +35,8 @@ def meeting(known: Known, model: MultiTaskGP, batch: Batch) -> ChainSetting:
     place, times = window.segment.place(x), window.segment.times
     seen = Seen.of(known, model, batch, (times[place], times[place + 1]))
     is_last = window.stop == len(known.links) and bool(np.all(place == len(times) - 2))
-    return (LastInterval if is_last else ChainSetting)(known, window, place, seen)
+    kind = LastInterval if is_last else FewRows if FewRows.suits(batch, place) else ChainSetting
+    return kind(known, window, place, seen)
 
 
 class LastInterval(ChainSetting):
@@ -104,7 +105,7 @@ class LastInterval(ChainSetting):
     def _told(self, rows: RowSites) -> "_Told":
         """What sites on f say: T = (I + PV)⁻¹, so that f moves by V·T(b − P·by_g·g)."""
         linear, by_g, spread = rows.linear[:, 0], self.by_g, self.spread
-        precision = _on_diagonal(rows)
+        precision = on_diagonal(rows)
         matrix = precision @ spread
         matrix.flat[:: len(matrix) + 1] += 1.0
         sides = np.concatenate([linear[:, None], precision], axis=1)
@@ -124,7 +125,7 @@ class LastInterval(ChainSetting):
         whole = spread + of_beta @ weights.covariance @ of_beta.T
         features = self.seen.features
         explained = tuple(
-            _diagonal_blocks(whole[run.flat, run.flat], run) for run in self.batch.runs
+            diagonal_blocks(whole[run.flat, run.flat], run) for run in self.batch.runs
         )
         return Marginals(
             mean=features.offset + block_means,
@@ -140,20 +141,3 @@ class _Told(NamedTuple):
     pull: Float[np.ndarray, "R k"]
     precision: Float[np.ndarray, "R R"]
     gains: Gains
-
-
-def _on_diagonal(rows: RowSites) -> Float[np.ndarray, "R R"]:
-    """The precisions of all rows as one matrix."""
-    if all(own.shape[1] == 1 for own in rows.precision):
-        return np.diag(np.concatenate([np.ravel(own) for own in rows.precision]))
-    return block_diag(*(p for own in rows.precision for p in own))
-
-
-def _diagonal_blocks(matrix: Float[np.ndarray, "r r"], run: Run) -> Float[np.ndarray, "n J J"]:
-    """The block of each row."""
-    j = run.latents
-    if j == 1:
-        return matrix.diagonal().copy()[:, None, None]
-    count = len(matrix) // j
-    rows = np.arange(count)
-    return matrix.reshape(count, j, count, j)[rows, :, rows]

@@ -1,7 +1,7 @@
 """The functional core of chains: init, step, filter, predict. Pure functions of a state."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,28 +9,35 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
-from streamgp.inference.chain.episode import Episode, Learned, Trial, exact
+from streamgp.inference.chain.ahead import ahead
+from streamgp.inference.chain.components import chain_parts
+from streamgp.inference.chain.episode import Episode, Learned, exact
 from streamgp.inference.chain.evidence import Past, evidence
-from streamgp.inference.chain.grid import following, wanted, with_times
+from streamgp.inference.chain.few_rows import FewRows
+from streamgp.inference.chain.folded import exactly_folded, parted
+from streamgp.inference.chain.grid import wanted, with_times
 from streamgp.inference.chain.in_time import are_in_time, before_each
-from streamgp.inference.chain.joint import explained
 from streamgp.inference.chain.last_interval import meeting
-from streamgp.inference.chain.places import places
+from streamgp.inference.chain.nodes import explained
+from streamgp.inference.chain.open_rows import followed
+from streamgp.inference.chain.places import places_of
 from streamgp.inference.chain.reader import Reader
 from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
-from streamgp.inference.chain.state import ChainState, Totals
-from streamgp.inference.e_step import Fit
+from streamgp.inference.chain.state import ChainState, Totals, following, with_sums
+from streamgp.inference.chain.windowed import Window, Windowed
+from streamgp.inference.components import Contributions, contributions
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory
+from streamgp.inference.posterior import Marginals
 from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.scoring import joined as joined_scores
 from streamgp.inference.sequential import Block, InOrder
-from streamgp.inference.sites import RowSites
 from streamgp.inference.state import Info
 from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, Options, heard_with
-from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.model.composition import Composition
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector
 
 _BLOCK = 64  # samples that are taken together
@@ -45,12 +52,15 @@ class ChainLearner:
         e_rounds: The largest number of rounds of an E step.
         e_tolerance: The gain of the bound, in nats, below which an E step ends.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
+        open_rows: How many rows of channels that are not conjugate have sites that may still
+            change, the latest in time.
     """
 
     learning: VEM | None
     e_rounds: int
     e_tolerance: float
     weight_uncertainty: bool
+    open_rows: int = 0
 
     @property
     def _options(self) -> Options:
@@ -74,7 +84,11 @@ class ChainLearner:
         return ChainState(model, (), Totals.blank(model), memory.blank(model), heard)
 
     def tempered(self, state: ChainState, part: float) -> ChainState:
-        """The state with that part of all it was told: the prior's part is untouched."""
+        """The state with that part of all it was told: the prior's part is untouched.
+
+        No row stays open: its site would count in full.
+        """
+        state = state.closed
         return state.replace(
             segments=tuple(segment.scaled(part) for segment in state.segments),
             totals=state.totals.scaled(part),
@@ -104,18 +118,17 @@ class ChainLearner:
         Returns:
             What is known after, and what happened.
         """
-        batch = state.model.batch(rows)
-        episode = Episode(state, batch, self._options)
+        episode = Episode(state, followed(state.open, rows), self._options)
         here = episode.trial(state.model)
-        before = Scored.none()
+        before, known = Scored.none(), state.known.weights.log_evidence
         if here.setting is not None:
-            before = scored(state.plain, batch, here.setting.before[1])
+            at_rows, known = episode.before(here.setting)
+            before = scored(state.plain, episode.new, at_rows)
         begin = here if start is None or start is state.model else episode.trial(start)
         learned = episode.learn(begin, self.learning if learn else None)
         trial = learned.trial
-        beside = {"heard": episode.heard, "memory": self._remembered(state, learned)}
-        after, bound = _folded(trial, learned.fit, beside)
-        bound -= state.known.weights.log_evidence
+        after, bound = self._folded(episode, learned)
+        bound -= known
         if trial.state.model is not state.model:
             now, then = trial.state.mixing.reading, state.mixing.reading
             bound += now.beside(state.totals) - then.beside(state.totals)
@@ -151,39 +164,85 @@ class ChainLearner:
                     state, own = _in_time(state, rest)
                 else:  # samples among data go first
                     state, own = self._filtered(state, rest.take(slice(min(ready, _BLOCK))))
+            elif self.open_rows and not state.plain.conjugate:
+                state, own = self._in_window(state, rest.take(slice(_BLOCK)))
             else:
                 state, own = self._filtered(state, rest.take(slice(_BLOCK)))
             found.append(own)
             done += len(own.table)
         return state, joined_scores(found)
 
+    def _in_window(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
+        """The first of these rows, while the latest ones are open."""
+        every = followed(state.open, rows)
+        met = meeting(state.known, state.plain, state.model.batch(every))
+        if not FewRows.suits(met.batch, met.place):
+            if rows.size > 1:
+                return self._in_window(state, rows.take(slice(rows.size // 2)))
+            after, info = self.step(state, rows, learn=False)
+            return after, info.scored
+        how = Window(self.open_rows, self.e_rounds, self.e_tolerance)
+        window, batch = Windowed(state, every, met, how), state.model.batch(rows)
+        own = scored(state.plain, batch, window.learn())
+        heard = heard_with(state.heard, batch)
+        after = following(state, state.known, open=window.open, heard=heard)
+        left = window.left
+        if left is not None:
+            setting, sites, at_rows = left
+            remembered = self._remembering(state.model, state.memory, setting, at_rows)
+            after = with_sums(after, setting, sites, memory=remembered)
+        return after, own
+
     def _filtered(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
         """One block of rows."""
         batch = state.model.batch(rows)
         setting = meeting(state.known, state.plain, batch)
         fold = InOrder(state.model.channels, setting, self.e_rounds, self.e_tolerance)
-        mean, covariance = explained(state.known, setting.seen, places(state.known, batch.x[:, 0]))
+        found = places_of(state.known, setting.window, setting.place, setting.seen.between)
+        mean, covariance = explained(state.known, setting.seen, found)
         block = Block.of(batch, np.argsort(batch.order))
         own = block.order
         fold.learn(block, mean[own], covariance[np.ix_(own, own)])
-        after, remembered = fold.after.marginals(setting), state.memory
-        if self.learning is not None and needs_memory(state.model):
-            said = expand_likelihoods(state.model, setting, after)
-            remembered = remembered + memory.joined(memory.blank(state.model.kernels), said)
+        after = fold.after.marginals(setting)
+        remembered = self._remembering(state.model, state.memory, setting, after)
         heard = heard_with(state.heard, batch)
         before = fold.before.marginals(setting)
         state = with_sums(state, setting, fold.sites, heard=heard, memory=remembered)
         return state, scored(state.plain, batch, before)
 
-    def _remembered(self, state: ChainState, learned: Learned) -> Memory:
-        """The state's memory with the batch's: how its density depends on likelihoods."""
-        model, fit, setting = learned.trial.state.model, learned.fit, learned.trial.setting
-        if self.learning is None:
-            return state.memory
-        past = state.memory.recentred(model, state.model)
-        if fit is None or setting is None or not needs_memory(model):
+    def _folded(self, episode: Episode, learned: Learned) -> tuple[ChainState, float]:
+        """The state with what rows said, and the bound less what the past says beside its site."""
+        (state, setting), fit = learned.trial, learned.fit
+        past = state.memory
+        if self.learning is not None:
+            past = past.recentred(state.model, episode.state.model)
+        changes: dict[str, Any] = {"heard": episode.heard, "memory": past}
+        if setting is None:
+            return following(state, state.known, **changes), state.known.weights.log_evidence
+        if fit is None:
+            return exactly_folded(state, setting, **changes)
+        still_open, left = parted(episode, learned, fit, self.open_rows)
+        changes["open"] = still_open
+        if left is None:
+            after = following(state, state.known, **changes)
+        else:
+            changes["memory"] = self._remembering(state.model, past, left.setting, left.at_rows)
+            kept = trusted(state.model, *left)
+            whole = fit if kept is fit.rows else None
+            after = with_sums(state, left.setting, kept, whole, **changes)
+        if still_open is not None:  # it is asked for by every report
+            between = setting.seen.between
+            every = state.totals.with_rows(setting.model, episode.batch, fit.rows, between)
+            vars(after).update(every_total=every)
+        return after, fit.bound
+
+    def _remembering(
+        self, model: MultiTaskGP, past: Memory, setting: ChainSetting, at_rows: Marginals
+    ) -> Memory:
+        """A memory with how the density of rows depends on likelihoods."""
+        if self.learning is None or not needs_memory(model):
             return past
-        said = expand_likelihoods(model, setting, fit.marginals)
+        said = expand_likelihoods(model, setting, at_rows)
         return past + memory.joined(memory.blank(model.kernels), said)
 
     # -- reading -------------------------------------------------------------------------------
@@ -193,6 +252,14 @@ class ChainLearner:
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """Mean and covariance of the latent parameters f of a channel at each input."""
         return Reader(state, self.weight_uncertainty).channel(x, channel)
+
+    def outlook(
+        self, state: ChainState, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+        if np.all(x[:, 0] > state.known.ends[-1]):
+            return ahead(state, x, channel)
+        return Reader(state, False).channel(x, channel)
 
     def predict_joint(
         self, state: ChainState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
@@ -205,6 +272,14 @@ class ChainLearner:
         """
         return Reader(state, self.weight_uncertainty).joint(x, channels)
 
+    def components(
+        self, state: ChainState, x: Float[np.ndarray, "N P"], composition: Composition
+    ) -> Contributions:
+        """Mean and covariance of the components of a channel at each input."""
+        open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
+        parts = chain_parts(state.whole.known, x, composition)
+        return contributions(state.plain, composition, x, parts, open_weights)
+
     def latent_means(
         self, state: ChainState, x: Float[np.ndarray, "N P"]
     ) -> Float[np.ndarray, "N Q"]:
@@ -213,6 +288,7 @@ class ChainLearner:
 
     def told(self, state: ChainState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
         """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
+        state = state.closed
         value, gradient = evidence(Past(joined(state.segments), state.totals), model)
         step = free_vector(model) - free_vector(state.model)
         return value + state.memory.value(step), gradient + state.memory.slope(step)
@@ -235,53 +311,3 @@ def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
     forward = after.known.since(setting.window)
     before = before_each(setting, sites, forward, np.argsort(batch.order))
     return after, scored(state.plain, batch, before)
-
-
-def _folded(trial: Trial, fit: Fit | None, beside: Mapping[str, Any]) -> tuple[ChainState, float]:
-    """The state with what rows said and with other fields, and its bound.
-
-    What the past says beside its site is left out of the bound.
-    """
-    state, setting = trial
-    if setting is None:
-        return following(state, state.known, **beside), state.known.weights.log_evidence
-    if fit is not None:
-        rows = trusted(state.model, setting, fit.rows, fit.marginals)
-        own = fit if rows is fit.rows else None
-        return with_sums(state, setting, rows, own, **beside), fit.bound
-    after = with_sums(state, setting, exact(setting), **beside)
-    left = state.mixing.reading.slack_weights * (after.totals.slack - state.totals.slack)
-    return after, after.known.weights.log_evidence + _at_offsets(setting) - 0.5 * float(left.sum())
-
-
-def _at_offsets(setting: ChainSetting) -> float:
-    """The log densities of rows at their offsets: what conjugate rows say beside their sites."""
-    none = tuple(np.zeros(own.shape) for own in setting.features.slack)
-    groups = of_groups(setting.model, setting.batch, setting.features.offset, none)
-    return sum(
-        float(likelihood.expected(group.y, offset, zero).value.sum())
-        for group, likelihood, offset, zero in groups
-    )
-
-
-def with_sums(
-    state: ChainState,
-    setting: ChainSetting,
-    rows: RowSites,
-    fit: Fit | None = None,
-    **changes: Any,
-) -> ChainState:
-    """The state with what rows said.
-
-    Args:
-        state: Whose times hold the rows.
-        setting: The rows that meet it.
-        rows: Their sites.
-        fit: The fit that they come from, if these are its sites as they are.
-        changes: Other fields of the state, by name.
-    """
-    window = setting.window
-    segment = window.segment.with_rows(setting.said(rows))
-    known = setting.known.replaced(window, segment, *setting.absorbed(rows, segment, fit))
-    totals = state.totals.with_rows(setting.model, setting.batch, rows, setting.seen.between)
-    return following(state, known, totals=totals, **changes)

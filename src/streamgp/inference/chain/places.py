@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from streamgp.inference.chain.known import Known
-from streamgp.inference.chain.law import Between
+from streamgp.inference.chain.known import Known, Window
+from streamgp.inference.chain.law import Between, Law
 
 
 class Places(NamedTuple):
@@ -25,10 +25,34 @@ class Places(NamedTuple):
     between: Between
 
 
-def places(known: Known, x: Float[np.ndarray, " N"]) -> Places:
-    """Where inputs are, inside the times of a chain or beyond them."""
+def places_of(
+    known: Known, window: Window, place: Int[np.ndarray, " N"], between: Between
+) -> Places:
+    """The same of rows whose intervals in a window are known already.
+
+    Args:
+        known: The chain.
+        window: Some links of it.
+        place: The interval of each row in the window.
+        between: What the rows see of the states around them.
+    """
+    counts = [link.segment.count for link in known.links[window.first : window.stop]]
+    ends = np.cumsum(counts)
+    distinct, of_row = np.unique(place, return_inverse=True)
+    link = np.searchsorted(ends, distinct, side="right")
+    return Places(window.first + link, distinct - (ends - counts)[link], of_row, between)
+
+
+def places(known: Known, x: Float[np.ndarray, " N"], law: Law | None = None) -> Places:
+    """Where inputs are, inside the times of a chain or beyond them.
+
+    Args:
+        known: The chain.
+        x: The inputs.
+        law: Its law, if the states belong to something else than the latent functions.
+    """
     number, which, left, right = _intervals(known, x)
-    law, early, late = known.law, x < left, x > right
+    law, early, late = law or known.law, x < left, x > right
     design, open_ = np.zeros((len(x), 2 * law.size)), np.zeros((law.latents, len(x)))
     within = ~(early | late)
     for some, found in (

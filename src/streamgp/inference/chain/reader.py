@@ -37,7 +37,7 @@ class Reader:
 
     @property
     def _known(self) -> Known:
-        return self.state.known
+        return self.state.whole.known
 
     def marginals(self, batch: Batch) -> Marginals:
         """q(f) of rows anywhere."""
@@ -67,7 +67,7 @@ class Reader:
         """Mean and covariance of several channels at all inputs together."""
         if not len(x):
             return np.zeros(0), np.zeros((0, 0))
-        mean, covariance = joint(self.state, x, channels)
+        mean, covariance = joint(self.state.whole, x, channels)
         if self.weight_uncertainty:
             latents = self.latent_means(x)
             open_weights = [self.state.open_weights[channel] for channel in channels]

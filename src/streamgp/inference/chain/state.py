@@ -10,10 +10,15 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.chain.known import Known
+from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.law import Between, Law
 from streamgp.inference.chain.mixing import Mixing
+from streamgp.inference.chain.open_rows import OpenRows
 from streamgp.inference.chain.segments import Segment, triangle
-from streamgp.inference.memory import Memory
+from streamgp.inference.chain.setting import ChainSetting
+from streamgp.inference.e_step import Fit
+from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
+from streamgp.inference.memory import Memory, blank, joined
 from streamgp.inference.past import counted
 from streamgp.inference.reading import Reading
 from streamgp.inference.sites import RowSites
@@ -93,7 +98,7 @@ class Totals:
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class ChainState:
-    """All that is kept of the past. No data, and nothing that can be derived.
+    """All that is kept of the past. No data but open rows, and nothing that can be derived.
 
     Attributes:
         model: The hyperparameters, still wrapped: constrained, with priors.
@@ -101,6 +106,8 @@ class ChainState:
         totals: What they said beside that.
         memory: How past data depend on parameters of likelihoods in ways that sums cannot tell.
         heard: The observations of each channel that it stands for, faded ones in part.
+        open: The latest rows of channels that are not conjugate, if some are kept open. They are
+            neither in `segments` nor in `totals` nor in `memory`.
     """
 
     model: MultiTaskGP
@@ -108,8 +115,43 @@ class ChainState:
     totals: Totals
     memory: Memory
     heard: Float[np.ndarray, " D"]
+    open: OpenRows | None = None
 
     # What follows from the fields is computed once, when it is first asked for.
+
+    @functools.cached_property
+    def whole(self) -> "ChainState":
+        """The same with what open rows say, as their sites are now, among the sums."""
+        if self.open is None:
+            return self
+        setting = self._of_open
+        return with_sums(self, setting, self.open.sites(setting.batch), open=None)
+
+    @functools.cached_property
+    def closed(self) -> "ChainState":
+        """The same with no row open: what open rows said is as it is now, and is remembered."""
+        if self.open is None or not needs_memory(self.model):
+            return self.whole
+        setting = self._of_open
+        _, at_rows = setting.conditioned(self.open.sites(setting.batch))
+        said = joined(blank(self.model.kernels), expand_likelihoods(self.model, setting, at_rows))
+        return following(self.whole, self.whole.known, memory=self.memory + said)
+
+    @functools.cached_property
+    def _of_open(self) -> ChainSetting:
+        """The open rows that meet the chain."""
+        assert self.open is not None
+        return meeting(self.known, self.plain, self.model.batch(self.open.rows))
+
+    @functools.cached_property
+    def every_total(self) -> Totals:
+        """The totals of all rows, open ones included."""
+        if self.open is None:
+            return self.totals
+        setting = self._of_open
+        return self.totals.with_rows(
+            self.plain, setting.batch, self.open.sites(setting.batch), setting.seen.between
+        )
 
     @functools.cached_property
     def plain(self) -> MultiTaskGP:
@@ -123,7 +165,7 @@ class ChainState:
 
     @functools.cached_property
     def known(self) -> Known:
-        """What data say of the states."""
+        """What data say of the states, open rows apart."""
         return Known.of(self.mixing, self.segments)
 
     @functools.cached_property
@@ -144,6 +186,8 @@ class ChainState:
     def explored(self) -> Float[np.ndarray, "_ 1"]:
         """The times at which states were spoken of, as inputs."""
         size, found = self.mixing.law.size, [np.zeros(0)]
+        if self.open is not None:
+            found.append(self.open.x[:, 0])
         for segment in self.segments:
             place = triangle(segment.features)[2]
             ends = (slice(size), segment.times[:-1]), (slice(size, 2 * size), segment.times[1:])
@@ -160,7 +204,7 @@ class ChainState:
     @property
     def open_variance(self) -> Float[np.ndarray, " Q"]:
         """The part of each latent function's variance at past rows that its times leave open."""
-        reading, totals = self.mixing.reading, self.totals
+        reading, totals = self.mixing.reading, self.every_total
         left = reading.open(totals).sum(axis=0)
         whole = (reading.slack_weights * totals.mass[:, None]).sum(axis=0)
         whole *= self.mixing.law.variance
@@ -172,8 +216,8 @@ class ChainState:
         if not any(free_size(channel.weights) for channel in self.model.channels):
             shapes = [channel.weights.shape for channel in self.plain.channels]
             return tuple(np.zeros((*shape, *shape)) for shape in shapes)
-        held, diagonal = self.known.stiffness.copy(), np.arange(sum(self.model.draws))
-        held[:, diagonal, diagonal] += self.totals.slack
+        held, diagonal = self.whole.known.stiffness.copy(), np.arange(sum(self.model.draws))
+        held[:, diagonal, diagonal] += self.every_total.slack
         reading = self.mixing.reading
         strength = reading.strength[reading.outputs.pair_channel]
         return open_weights(self.model, strength[:, None, None] * held)
@@ -182,7 +226,7 @@ class ChainState:
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
         """E_q[β]: the expected weights of each latent parameter's mean functions."""
         spreads = self.mixing.reading.spreads
-        return spreads * self.known.weights.mean.reshape(spreads.shape)
+        return spreads * self.whole.known.weights.mean.reshape(spreads.shape)
 
     @property
     def count(self) -> float:
@@ -207,6 +251,8 @@ class ChainState:
     def is_finite(self, before: "ChainState | None" = None) -> bool:
         """Whether all numbers are finite, those that it shares with another state apart."""
         arrays = [self.heard, *self.totals.arrays()]
+        if self.open is not None:
+            arrays += self.open.arrays()
         if before is None or self.memory is not before.memory:
             arrays += [self.memory.gradient, self.memory.precision]
         if before is None or self.model is not before.model:
@@ -226,3 +272,28 @@ class ChainState:
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles hold the fields only."""
         return {name: getattr(self, name) for name in field_names(ChainState)}
+
+
+def following(state: ChainState, known: Known, **changes: Any) -> ChainState:
+    """The state with other segments under the same hyperparameters, whose links are known."""
+    after = state.replace(segments=known.segments, **changes)
+    vars(after).update(plain=state.plain, mixing=state.mixing, known=known)
+    return after
+
+
+def with_sums(
+    state: ChainState,
+    setting: ChainSetting,
+    rows: RowSites,
+    fit: Fit | None = None,
+    **changes: Any,
+) -> ChainState:
+    """The state with what rows said, and with other changes.
+
+    Where sites are those of a fit as they are, the fit saves computing what follows from them.
+    """
+    window = setting.window
+    segment = window.segment.with_rows(setting.said(rows))
+    known = setting.known.replaced(window, segment, *setting.absorbed(rows, segment, fit))
+    totals = state.totals.with_rows(setting.model, setting.batch, rows, setting.seen.between)
+    return following(state, known, totals=totals, **changes)

@@ -48,6 +48,14 @@ class Mean(ABC):
         """B, the number of functions."""
         return len(self.spreads)
 
+    def labels(self, axes: Sequence[Axis]) -> tuple[str, ...]:
+        """The name of what each function describes; functions of one name are one component.
+
+        Args:
+            axes: What each input column is.
+        """
+        return (type(self).__name__,) * self.size
+
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> "Mean":
         """This mean in the model's own numbers, once it is known what inputs are.
 
@@ -83,6 +91,9 @@ class MeanSum(Mean):
     @property
     def spreads(self) -> tuple[Spread, ...]:
         return tuple(spread for part in self.parts for spread in part.spreads)
+
+    def labels(self, axes: Sequence[Axis]) -> tuple[str, ...]:
+        return tuple(label for part in self.parts for label in part.labels(axes))
 
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> Mean:
         return MeanSum(tuple(part.started(x, axes) for part in self.parts))

@@ -1,12 +1,16 @@
 """A constant mean function: the level of a channel."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.data.axes import Axis
 from streamgp.model.means.base import Mean, Spread, check_spread
 from streamgp.registry import storable_as
+
+LEVEL = "level"  # what a constant, and the offset that it starts from, is called
 
 
 @storable_as("streamgp.mean.Constant")
@@ -44,3 +48,6 @@ class Constant(Mean):
     @property
     def spreads(self) -> tuple[Spread, ...]:
         return (self.spread,)
+
+    def labels(self, axes: Sequence[Axis]) -> tuple[str, ...]:
+        return (LEVEL,)

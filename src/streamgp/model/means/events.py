@@ -99,6 +99,9 @@ class Events(Mean):
         spread: Spread = OfScale(1.0) if self.spread is None else self.spread
         return (spread,) * len(self.names)
 
+    def labels(self, axes: Sequence[Axis]) -> tuple[str, ...]:
+        return self.names
+
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> Mean:
         on = column_of(self.on, axes)
         rows = tuple(

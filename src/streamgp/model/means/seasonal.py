@@ -79,6 +79,14 @@ class Seasonal(Mean):
             return tuple(OfScale(1 / k) for k in numbers) * 2
         return tuple(self.spread / k for k in numbers) * 2
 
+    def labels(self, axes: Sequence[Axis]) -> tuple[str, ...]:
+        is_number = not isinstance(self.period, str)
+        is_time = axes[column_of(self.on, axes)].is_time if axes else False
+        period = f"{self.period:g}" if is_number else self.period
+        if is_number and is_time:
+            period = durations.rounded(self.period)
+        return (f"season {period}",) * self.size
+
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> Mean:
         on = column_of(self.on, axes)
         if isinstance(self.period, str) and not axes[on].is_time:

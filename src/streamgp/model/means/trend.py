@@ -96,6 +96,9 @@ class Trend(Mean):
             change = OfScale(1 / np.sqrt(max(self.changes, 1)))
         return (self.spread, *(change,) * self.changes)
 
+    def labels(self, axes: Sequence[Axis]) -> tuple[str, ...]:
+        return ("trend",) * self.size
+
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> Mean:
         on = column_of(self.on, axes)
         if self.over is None:

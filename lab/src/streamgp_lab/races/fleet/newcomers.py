@@ -23,6 +23,7 @@ _METHODS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 _BATCH = 20  # rows of an update of what is not scored
 _LAST = 10  # observations that are scored
+_EQUAL = 0.02  # NLPD that does not matter
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,12 @@ def parts(found: Sequence[Newcomer]) -> list[Part]:
     for data in dict.fromkeys(n.data for n in found):
         by = {n.method: n for n in found if n.data == data}
         tenth, hundredth = by[POPULATION].tenth, by[ALONE].hundredth
-        sentence = "the tenth observation of a new key is predicted as well as the hundredth alone"
-        claims.append(
-            Claim(f"{data}: {sentence}", f"{tenth:.3f}, {hundredth:.3f}", tenth <= hundredth + 0.02)
+        sentence = (
+            "tenth observations of new keys are predicted as well as hundredths of keys alone"
         )
+        measured = f"{tenth:.3f}, {hundredth:.3f}"
+        holds = tenth <= hundredth + _EQUAL
+        claims.append(Claim(f"{data}: {sentence}, to {_EQUAL}", measured, holds))
     return [
         Table("NLPD of the same observations, each before it was learned", heading, rows),
         claims,

@@ -22,7 +22,7 @@ from streamgp_lab.reporting.figures import grid
 from streamgp_lab.reporting.report import Part, Picture
 from streamgp_lab.reporting.tables import Table, number
 
-_BATCH, _SAMPLES, _ASKED = 100, 512, 1000
+_BATCH, _SAMPLES, _ASKED = 100, 2048, 1000
 _REPEATS, _MOST, _ENOUGH = 5, 40, 0.5  # repeats at least and at most, and seconds that suffice
 _ROWS_PER_TIME = 1.36  # ten random rows to a lengthscale, with the placement as it is
 _OLD = 5.0  # the length of an old stretch, in lengthscales

@@ -1,0 +1,147 @@
+"""Feeding: models that follow a feed. The place in the feed is committed with the model.
+
+So a message is learned once, whenever the service is stopped: it goes on after the last message
+that the model has learned.
+"""
+
+import copy
+import dataclasses
+import logging
+import threading
+import tomllib
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pandas as pd
+
+from streamgp.errors import ConfigurationError, StoreError, StreamGPError, problem
+from streamgp.service import names, tables
+from streamgp.service.engine import Batch, Engine, updated
+from streamgp.service.problems import RefusedError
+from streamgp.sources import AbstractFeed, FileFeed, Messages
+
+_log = logging.getLogger(__name__)
+_MOST = 500  # messages of a batch
+_PAUSE = 0.2  # seconds, if nothing has come
+_AGAIN = 2.0  # seconds after something went wrong
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A feed and the model that follows it.
+
+    Attributes:
+        url: `file:///readings.jsonl?model=plant` or `kafka://broker:9092/topic?model=plant`.
+        settings: A TOML file with settings of librdkafka, for Kafka.
+    """
+
+    url: str
+    settings: Path | None = None
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("file", "kafka") or not self.model or len(parts.path) < 2:
+            raise ConfigurationError(
+                problem(
+                    "a source such as file:///readings.jsonl?model=plant or "
+                    "kafka://broker:9092/topic?model=plant",
+                    repr(self.url),
+                    "Name the feed and the model.",
+                )
+            )
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return parse_qs(urlsplit(self.url).query).get("model", [""])[0]
+
+    def opened(self, place: Any) -> AbstractFeed:
+        """The feed, from a place on."""
+        parts = urlsplit(self.url)
+        if parts.scheme == "file":
+            return FileFeed(parts.path, place)
+        from streamgp.sources.kafka import KafkaFeed
+
+        text = "" if self.settings is None else self.settings.read_text(encoding="utf-8")
+        return KafkaFeed(parts.netloc, parts.path[1:], place, tomllib.loads(text))
+
+
+class Feeding(threading.Thread):
+    """Reads a feed and has a model learn it, until it is stopped.
+
+    Args:
+        engine: Has the model.
+        source: The feed.
+    """
+
+    def __init__(self, engine: Engine, source: Source):
+        super().__init__(name=f"streamgp-source-{source.model}", daemon=True)
+        self._engine, self._source = engine, source
+        self._key = names.model_key(source.model)
+        self._ending = threading.Event()
+
+    def stop(self) -> None:
+        """End it, after what has begun."""
+        self._ending.set()
+        self.join(30)
+
+    def run(self) -> None:
+        """Follow the feed. What goes wrong is logged and tried again, from the last commit."""
+        while not self._ending.is_set():
+            try:
+                self._follow()
+            except Exception:
+                _log.exception("source", extra={"fields": {"model": self._source.model}})
+                self._ending.wait(_AGAIN)
+
+    def _follow(self) -> None:
+        if self._key not in self._engine.store:
+            self._ending.wait(_AGAIN)  # it may be made later
+            return
+        place = self._engine.store.offset(self._source.url)
+        feed = self._source.opened(place)
+        try:
+            while not self._ending.is_set():
+                came = feed.read(_MOST)
+                if came.place != place:
+                    self._take(came)
+                    place = came.place
+                if not came.each:
+                    self._ending.wait(_PAUSE)
+        finally:
+            feed.close()
+
+    def _take(self, came: Messages) -> None:
+        """Learn messages, and commit the place after them. Those that cannot be are left out."""
+        try:
+            self._learn(came.each, came)
+        except (RefusedError, StoreError):  # not the fault of a message: it is tried again
+            raise
+        except (StreamGPError, ValueError, TypeError):
+            fine = [message for message in came.each if self._can_learn(message, came.header)]
+            passed_over = len(came.each) - len(fine)
+            self._engine.metrics.refused(self._source.model, passed_over)
+            fields = {"source": self._source.url, "messages": passed_over}
+            _log.warning("messages refused", extra={"fields": fields})
+            self._learn(fine, came)
+
+    def _learn(self, messages: list[bytes], came: Messages) -> None:
+        frame = self._frame(messages, came.header) if messages else None
+        offset = (self._source.url, came.place)
+        self._engine.learn(self._key, Batch(frame, "", None, offset)).result()
+
+    def _can_learn(self, message: bytes, header: bytes) -> bool:
+        try:
+            draft = copy.copy(self._engine.read(self._key).model)
+            updated(draft, self._frame([message], header))
+        except (StreamGPError, ValueError, TypeError):
+            return False
+        return True
+
+    def _frame(self, messages: list[bytes], header: bytes) -> pd.DataFrame:
+        kind = tables.CSV if header else tables.NDJSON
+        # A message may be written over several lines. In JSON those are the same as spaces.
+        flat = (message.strip().replace(b"\r", b" ").replace(b"\n", b" ") for message in messages)
+        body = header + b"\n".join(flat)
+        return tables.read_table(kind, body, self._engine.settings.limits.rows)
