@@ -272,7 +272,10 @@ def test_before_any_score_nothing_changes():
 
 def test_what_was_tracked_is_in_files():
     x, y = stream(300)
-    model = sgp.ContinualGP(sgp.Gaussian(sgp.fixed(0.1)), learning=None, outliers="skip")
+    model = sgp.ContinualGP(
+        sgp.Gaussian(sgp.fixed(0.1)), latents=sgp.Matern32() + sgp.Matern52(), learning=None,
+        outliers="skip",
+    )  # fmt: skip
     model.update(x[:100], y[:100])
     model.update_many(x[100:], y[100:])
     plain, own = (model.predict(x).interval(calibrated=flag) for flag in (False, True))

@@ -223,7 +223,7 @@ def brownian(x1, x2):
         ),
         (sgp.RBF() + sgp.FunctionKernel(brownian), 1, ["latent 0: RBF", "latent 0: brownian"]),
     ],
-    ids=lambda value: (
+    ids=lambda value: "; ".join(value) if isinstance(value, list) and len(value) > 1 else None,
         "; ".join(value) if isinstance(value, list) and isinstance(value[0], str) else ""
     ),
 )

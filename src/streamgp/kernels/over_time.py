@@ -24,7 +24,7 @@ def over_time() -> Kernel:
     Returns:
         `Matern12() + Matern32() + Matern52()`. The first starts with a quarter of the second's
         lengthscale. The last starts with eight times that lengthscale and, since what is slow goes
-        far, with eight times its variance.
+        far, with eight times its variance where variances start from that of the data.
 
     Example:
         >>> import streamgp as sgp
@@ -41,7 +41,8 @@ class Paced(Kernel):
     Args:
         kernel: The kernel.
         times: How many times as long its lengthscale is.
-        larger: How many times as large its variance is.
+        larger: How many times as large its variance is, if that comes from the data's. (Where
+            weights carry the scale, all parts start alike.)
     """
 
     kernel: Kernel

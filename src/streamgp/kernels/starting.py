@@ -11,7 +11,7 @@ from streamgp.kernels.composite import OnColumns, as_kernel
 from streamgp.kernels.markov_rbf import MarkovRBF
 from streamgp.kernels.oscillators import SHO, Cosine
 from streamgp.kernels.scaled import ScaledKernel
-from streamgp.parameters import fixed
+from streamgp.parameters import Positive, fixed
 
 
 def start(kernel: Any, spread: Float[np.ndarray, " P"], variance: float | None) -> Kernel:
@@ -32,7 +32,7 @@ def start(kernel: Any, spread: Float[np.ndarray, " P"], variance: float | None) 
     own = as_kernel(kernel)
     if variance is not None:
         return own.started(spread, variance)
-    return own.started(spread, fixed(1.0) if _is_lone(own) else 1.0)
+    return own.started(spread, fixed(1.0) if _is_lone(own) else Positive(1.0))
 
 
 def _is_lone(kernel: Kernel) -> bool:
