@@ -223,9 +223,6 @@ def brownian(x1, x2):
         ),
         (sgp.RBF() + sgp.FunctionKernel(brownian), 1, ["latent 0: RBF", "latent 0: brownian"]),
     ],
-    ids=lambda value: "; ".join(value) if isinstance(value, list) and len(value) > 1 else None,
-        "; ".join(value) if isinstance(value, list) and isinstance(value[0], str) else ""
-    ),
 )
 def test_names_of_latent_functions(kernel, columns, names):
     assert list(names_of(kernel, columns)) == names
