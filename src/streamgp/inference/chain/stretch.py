@@ -26,6 +26,7 @@ from streamgp.numerics.batched import solve, turned
 from streamgp.numerics.linalg import (
     cholesky_of_identity_plus,
     inverse_of,
+    positive_part,
     solve_lower,
     symmetric,
 )
@@ -40,9 +41,15 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(cls, gains: Gains) -> "Weights":
-        """From Γ and ε: I − Γ_ββ is the precision of β."""
+        """From Γ and ε: I − Γ_ββ is the precision of β.
+
+        What rows say of β is large before it is known how much of it the states explain. Where
+        noise is nearly nothing, rounding of that can outweigh what is left.
+        """
         gram = gains.gram
         chol = cholesky_of_identity_plus(-gram[1:, 1:])
+        if not np.isfinite(chol).all() and np.isfinite(gram).all():
+            chol = cholesky_of_identity_plus(positive_part(-gram[1:, 1:]))
         half = solve_lower(chol, gram[1:, 0])
         log_evidence = gains.evidence + 0.5 * float(gram[0, 0]) + 0.5 * float(half @ half)
         log_evidence -= float(np.sum(np.log(chol.diagonal())))
