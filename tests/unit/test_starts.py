@@ -49,9 +49,10 @@ def test_kernels_that_are_fixed_stay(learning):
 def test_without_learning_the_first_start_stays():
     model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
     model.update(X, wave(X))
-    fast, slow = model.hyperparameters["latents"][0]["kernels"]
-    assert fast["lengthscale"] == pytest.approx(0.25 * np.std(X))
-    assert slow["lengthscale"] == pytest.approx(8 * 0.25 * np.std(X))
+    fast, medium, slow = model.hyperparameters["latents"][0]["kernels"]
+    assert medium["lengthscale"] == pytest.approx(0.25 * np.std(X))
+    assert fast["lengthscale"] == pytest.approx(0.25 * medium["lengthscale"])
+    assert slow["lengthscale"] == pytest.approx(8 * medium["lengthscale"])
 
 
 def test_a_start_is_the_same_every_time():

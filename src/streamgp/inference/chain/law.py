@@ -25,6 +25,7 @@ Matrices = Float[np.ndarray, "n d d"]
 _EPS = float(np.finfo(float).eps)
 _FEW = 4  # times for which looking for equal gaps does not pay
 _KEPT = 64  # gaps whose moves are kept
+_UNSOUND = 1e10  # entries of inverses from where they are rounding
 
 
 class Between(NamedTuple):
@@ -324,7 +325,26 @@ def _bridged(a1: Matrices, q1: Matrices, a2: Matrices, q2: Matrices) -> Bridge:
     # Entries differ by powers of the gap; scaled to a unit diagonal the matrix is well-conditioned.
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(total, axis1=1, axis2=2), 1e-300))
     unit = total * scale[:, :, None] * scale[:, None, :]
-    far = scale[:, :, None] * (inverse(unit) @ (scale[:, :, None] * crossed))
+    far = scale[:, :, None] * (_inverse(unit) @ (scale[:, :, None] * crossed))
     far = np.swapaxes(far, 1, 2)
     spread = q1 - far @ crossed
     return Bridge(a1 - far @ a2 @ a1, far, 0.5 * (spread + np.swapaxes(spread, 1, 2)))
+
+
+def _inverse(unit: Matrices) -> Matrices:
+    """The inverse of matrices with a unit diagonal, on what rounding has left of them.
+
+    Over a gap that is nearly nothing, the noise of smooth processes is rounding. Such a matrix may
+    be singular or worse. The diagonal of an inverse of a sound one is at least one.
+    """
+    with np.errstate(all="ignore"):
+        found = inverse(unit)
+    diagonal = np.diagonal(found, axis1=1, axis2=2)
+    odd = ~np.all((diagonal > 0.99) & (diagonal < _UNSOUND), axis=1)
+    odd &= np.isfinite(unit).all(axis=(1, 2))
+    if odd.any():
+        values, vectors = np.linalg.eigh(unit[odd])
+        kept = values > 1.0 / _UNSOUND
+        weights = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
+        found[odd] = (vectors * weights[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return found
