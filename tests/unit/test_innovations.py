@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from streamgp.inference.chain.elements import Forward, Moves, PairSites
+import streamgp as sgp
+from streamgp.inference.chain.elements import Forward, Gains, Moves, PairSites
 from streamgp.inference.chain.innovations import before_pairs, gained
+from streamgp.inference.chain.law import bridged
+from streamgp.inference.chain.stretch import Weights
 from streamgp.numerics.batched import inverse, rows_of
 
 RNG = np.random.default_rng(0)
@@ -68,3 +71,19 @@ def test_the_gain_of_intervals_is_that_of_the_dense_integral(beside):
     scale = np.abs(expected).max()
     np.testing.assert_allclose(found.gram, expected, atol=1e-9 * scale)
     np.testing.assert_allclose(found.evidence, evidence, rtol=1e-9)
+
+
+def test_levels_whose_precision_is_lost_in_rounding_are_as_before_any_data():
+    """Rows that are nearly free of noise say 1e16 of a level; rounding may leave more than I."""
+    found = Weights.of(Gains(np.array([[8e11, -0.3], [-0.3, 89.0]]), -5e3))
+    np.testing.assert_allclose(found.covariance, [[1.0]])
+    assert np.isfinite(found.log_evidence)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-9, 1e-15, 1e-150])
+def test_states_are_bridged_over_gaps_of_nearly_nothing(gap):
+    for part in sgp.SHO(period=3.0, variance=2.0).state_space():
+        bridge = bridged(part, np.array([gap]), np.array([gap]))
+        whole = bridge.near + bridge.far
+        assert all(np.isfinite(own).all() for own in bridge)
+        np.testing.assert_allclose(whole[0, 0, 0], 1.0, atol=1e-6)

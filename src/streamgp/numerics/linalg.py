@@ -88,12 +88,6 @@ def cholesky_of_identity_plus(a: Float[np.ndarray, "S S"]) -> Float[np.ndarray, 
     return cholesky(grown)
 
 
-def positive_part(a: Float[np.ndarray, "S S"]) -> Float[np.ndarray, "S S"]:
-    """The nearest A ⪰ 0: negative eigenvalues are zero instead."""
-    values, vectors = np.linalg.eigh(symmetric(a))
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
-
-
 def cholesky_adjoint(
     chol: Float[np.ndarray, "S S"], by_chol: Float[np.ndarray, "S S"]
 ) -> Float[np.ndarray, "S S"]:
