@@ -62,6 +62,7 @@ CHECKS = {
     "service_load": "measure the service on loopback: latencies, requests per second, memory",
     "service_fuzz": "send thousands of requests that the description of the service allows",
     "sktime_updates": "compare updates of the sktime forecaster with fitting again",
+    "spark": "measure a micro-batch of many keys in Spark beside an empty processor",
     "store_kills": "kill `streamgp fleet run` at random moments and look at every key of its store",
     "soak": "stream random data into models of every likelihood, and look for failures",
     "wild": "stream the random data of soak once into a model of each likelihood",
@@ -167,6 +168,9 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
     load.add_argument("--soak", type=float, default=0, help="seconds of soaking after it (0)")
     parsers["service_fuzz"].add_argument(
         "--examples", type=int, default=100, help="requests per operation (default: 100)"
+    )
+    parsers["spark"].add_argument(
+        "--keys", type=int, default=2000, help="how many models (default: 2000)"
     )
     kills = parsers["store_kills"]
     kills.add_argument("--kills", type=int, default=200, help="the number of kills (default: 200)")
