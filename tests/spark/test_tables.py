@@ -6,6 +6,7 @@ import pytest
 import streamgp as sgp
 from streamgp.errors import DataError
 from streamgp.spark import predict, predictor, train
+from streamgp.spark.layout import Layout
 from tests.spark.conftest import readings
 
 
@@ -54,3 +55,15 @@ def test_models_over_times_are_predicted_by_key(spark):
     model.update(readings(0, keys=1).drop(columns="sensor"), inputs="time")
     with pytest.raises(DataError, match="over times"):
         predictor(model)
+
+
+@pytest.mark.parametrize(("zone", "kind"), [("UTC", "instant"), (None, "clock")])
+def test_times_of_forecasts_are_microseconds(zone, kind):
+    model = sgp.ContinualGP(sgp.Gaussian())
+    table = readings(0, keys=1).drop(columns="sensor")
+    table["time"] = table["time"].dt.tz_convert(zone)
+    model.update(table, inputs="time")
+    ahead = model.forecast(3, "1min")
+    first = table["time"].max().value // 1000 + 60_000_000
+    packed = Layout(("sensor",), ("time",), (kind,)).repacked(ahead.x)
+    assert packed == [first, first + 60_000_000, first + 120_000_000]

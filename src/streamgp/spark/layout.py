@@ -11,10 +11,21 @@ from typing import Any
 import numpy as np
 
 from streamgp.data import quantities
+from streamgp.data.times import instants
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Likelihood
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01'"
+_PACKED = {
+    "instant": "unix_micros(`{}`)",
+    "clock": f"timestampdiff(MICROSECOND, {_EPOCH}, CAST(`{{}}` AS TIMESTAMP_NTZ))",
+    "number": "CAST(`{}` AS DOUBLE)",
+}
+_UNPACKED = {
+    "instant": "timestamp_micros(`{}`)",
+    "clock": f"timestampadd(MICROSECOND, `{{}}`, {_EPOCH})",
+    "number": "`{}`",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,28 +65,17 @@ class Layout:
 
     def packed(self, frame: Any) -> Any:
         """The frame with its times as microseconds since 1970."""
-        from pyspark.sql import functions
-
-        packing = {
-            "instant": "unix_micros(`{}`)",
-            "clock": f"timestampdiff(MICROSECOND, {_EPOCH}, CAST(`{{}}` AS TIMESTAMP_NTZ))",
-            "number": "CAST(`{}` AS DOUBLE)",
-        }
-        for name, kind in zip(self.inputs, self.kinds, strict=True):
-            frame = frame.withColumn(name, functions.expr(packing[kind].format(name)))
-        return frame
+        return self._converted(frame, _PACKED)
 
     def unpacked(self, frame: Any) -> Any:
         """The inverse of `packed`, for the input columns of results."""
+        return self._converted(frame, _UNPACKED)
+
+    def _converted(self, frame: Any, expressions: Mapping[str, str]) -> Any:
         from pyspark.sql import functions
 
-        unpacking = {
-            "instant": "timestamp_micros(`{}`)",
-            "clock": f"timestampadd(MICROSECOND, `{{}}`, {_EPOCH})",
-            "number": "`{}`",
-        }
         for name, kind in zip(self.inputs, self.kinds, strict=True):
-            frame = frame.withColumn(name, functions.expr(unpacking[kind].format(name)))
+            frame = frame.withColumn(name, functions.expr(expressions[kind].format(name)))
         return frame
 
     def with_times(self, frame: Any) -> Any:
@@ -112,11 +112,12 @@ class Layout:
         values = quantities.in_wide_frame(channels, others, None)[name]
         return frame[list(values[: quantities.value_count(channels[name])])].notna().any(axis=1)
 
-    def repacked(self, times: np.ndarray) -> list[Any]:
+    def repacked(self, x: np.ndarray) -> list[Any]:
         """Inputs of a prediction over one input, packed."""
         if self.kinds == ("number",):
-            return times.tolist()
-        return times.astype("M8[us]").astype(np.int64).tolist()
+            return x.tolist()
+        plain = instants(x.tolist())[0] if x.dtype == object else x
+        return plain.astype("M8[us]").astype(np.int64).tolist()
 
     @property
     def arguments(self) -> dict[str, Any]:
