@@ -39,12 +39,18 @@ def wait_for(folder, count, driver):
         time.sleep(0.05)
 
 
-def workers():
-    """The processes of Python that work for Spark."""
-    found = subprocess.run(
-        ["pgrep", "-f", "pyspark.daemon"], capture_output=True, text=True, check=False
-    )
-    return [int(line) for line in found.stdout.split()]
+def workers(session):
+    """The processes of Python that work for the driver of a session."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+            own = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[3])
+        except (OSError, IndexError):
+            continue  # it has ended
+        if own == session and b"pyspark.daemon" in command:
+            found.append(int(folder.name))
+    return found
 
 
 @pytest.mark.parametrize("victim", ["driver", "worker"])
@@ -52,7 +58,6 @@ def test_every_row_counts_once(spark, tmp_path, victim):
     batches = [readings(number) for number in range(BATCHES)]
     for number, batch in enumerate(batches):
         write(batch, tmp_path / "in", number)
-    others = set(workers())
     driver = started(tmp_path)
     wait_for(tmp_path, 2, driver)
     if victim == "driver":
@@ -61,7 +66,7 @@ def test_every_row_counts_once(spark, tmp_path, victim):
         assert committed(tmp_path) < BATCHES
         driver = started(tmp_path)
     else:
-        own = set(workers()) - others
+        own = workers(driver.pid)
         assert own
         for process in own:
             os.kill(process, signal.SIGKILL)
