@@ -124,11 +124,10 @@ def predictor(model: ContinualGP, channel: str | None = None, *, level: float = 
     data = model.to_bytes()
 
     @pandas_udf(_PREDICTED)
-    def predicted(batches: Iterator[Any]) -> Iterator[pd.DataFrame]:
+    def predicted(batches: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
         own = from_bytes(data)
         for columns in batches:
-            parts = columns if isinstance(columns, tuple) else (columns,)
-            x = pd.concat(parts, axis=1).to_numpy(float)
+            x = pd.concat(columns, axis=1).to_numpy(float)
             yield pd.DataFrame(_at(own, x, channel, level))
 
     return predicted

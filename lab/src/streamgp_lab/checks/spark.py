@@ -19,7 +19,7 @@ _BATCHES = 5
 _ROWS = 5  # per key and batch
 
 
-def main(keys: int = 2000) -> None:
+def main(keys: int = 200) -> None:
     """Measure both.
 
     Args:

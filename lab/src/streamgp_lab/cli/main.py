@@ -170,7 +170,7 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
         "--examples", type=int, default=100, help="requests per operation (default: 100)"
     )
     parsers["spark"].add_argument(
-        "--keys", type=int, default=2000, help="how many models (default: 2000)"
+        "--keys", type=int, default=200, help="how many models (default: 200)"
     )
     kills = parsers["store_kills"]
     kills.add_argument("--kills", type=int, default=200, help="the number of kills (default: 200)")
