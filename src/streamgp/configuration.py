@@ -176,7 +176,7 @@ def from_tables(tables: Mapping[str, Any]) -> Config:
     Raises:
         ConfigurationError: If a table or a setting is unknown.
 
-    Example:
+    Examples:
         >>> tables = {"channels": {"load": "Gamma"}, "data": {"inputs": "time"}}
         >>> from_tables(tables).build().channels
         ('load',)

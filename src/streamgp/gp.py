@@ -115,7 +115,7 @@ class ContinualGP(plot.Drawn):
     Raises:
         ConfigurationError: If the settings contradict each other.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> model = sgp.ContinualGP(sgp.Gaussian())
         >>> x = np.linspace(0, 6, 60)
@@ -401,7 +401,7 @@ class ContinualGP(plot.Drawn):
         Raises:
             DataError: If the data cannot be used.
 
-        Example:
+        Examples:
             >>> import numpy as np, streamgp as sgp
             >>> model = sgp.ContinualGP(sgp.Gaussian())
             >>> t = np.linspace(0, 10, 200)
@@ -522,7 +522,7 @@ class ContinualGP(plot.Drawn):
             ConfigurationError: If the tolerance is not between 0 and 1.
             DataError: If the model has no data.
 
-        Example:
+        Examples:
             >>> import numpy as np, streamgp as sgp
             >>> x = np.linspace(0, 60, 600)
             >>> roomy = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=200))
@@ -594,7 +594,7 @@ class ContinualGP(plot.Drawn):
             DataError: If the model has no data.
             ConfigurationError: If inputs have several columns, or a length makes no sense for them.
 
-        Example:
+        Examples:
             >>> import numpy as np, streamgp as sgp
             >>> model = sgp.ContinualGP(sgp.Gaussian(), seasons=[12])
             >>> month = np.arange(60.0)
@@ -642,7 +642,7 @@ class ContinualGP(plot.Drawn):
         Returns:
             The same bytes that `save` writes.
 
-        Example:
+        Examples:
             >>> import streamgp as sgp
             >>> model = sgp.ContinualGP({"load": sgp.Gamma(), "failures": sgp.Poisson()})
             >>> sgp.from_bytes(model.to_bytes()).channels
@@ -674,7 +674,7 @@ def load(path: str | os.PathLike[str]) -> ContinualGP:
         FileError: If the file is damaged, not a model's, or of a newer format.
         OSError: If the file is missing or forbidden.
 
-    Example:
+    Examples:
         >>> import tempfile, numpy as np, streamgp as sgp
         >>> model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
         >>> report = model.update(np.arange(5.0), np.zeros(5))

@@ -37,7 +37,7 @@ def merge(ancestor: ContinualGP, models: Iterable[ContinualGP]) -> ContinualGP:
         ConfigurationError: If the ancestor has no data, or the models have different
             hyperparameters or points.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> first = sgp.ContinualGP(sgp.Gaussian())
         >>> x = np.linspace(0, 30, 90)

@@ -181,7 +181,7 @@ def fixed(value: Any) -> Frozen:
     Returns:
         A parameter that learning never changes, to be given in place of a number.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> sgp.Gaussian(noise=sgp.fixed(0.1)).noise
         Frozen(number=array(0.1))

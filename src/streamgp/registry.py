@@ -65,7 +65,7 @@ def register(thing: Any = None, *, name: str | None = None) -> Any:
     Raises:
         ConfigurationError: If the name is taken, or begins as the library's own names do.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> @sgp.register
         ... def three_more(t):

@@ -25,7 +25,7 @@ class AsyncClient:
         timeout: How many seconds an answer may take.
         longest_pause: How many seconds lie between two attempts at most.
 
-    Example:
+    Examples:
         >>> async def latest(url, token):
         ...     async with AsyncClient(url, token) as client:
         ...         return await client.model("plant").forecast(12, every="1h")

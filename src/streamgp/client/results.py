@@ -9,7 +9,7 @@ import numpy as np
 class RemoteReport(Mapping[str, Any]):
     """What an update did, as the service tells it: a mapping, with its parts as attributes too.
 
-    Example:
+    Examples:
         >>> report = RemoteReport({"update": 3, "repeated": False})
         >>> report.update, report["repeated"]
         (3, False)

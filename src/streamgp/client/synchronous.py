@@ -25,7 +25,7 @@ class Client:
         timeout: How many seconds an answer may take.
         longest_pause: How many seconds lie between two attempts at most.
 
-    Example:
+    Examples:
         >>> client = Client("http://127.0.0.1:8080", "a token")
         >>> client.model("plant")
         <RemoteModel plant>

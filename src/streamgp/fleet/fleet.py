@@ -63,7 +63,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         ConfigurationError: If the model has data, or cannot share its hyperparameters, or the store
             has models of another kind.
 
-    Example:
+    Examples:
         >>> import numpy as np, pandas as pd, streamgp as sgp
         >>> fleet = sgp.Fleet(sgp.ContinualGP(sgp.Gaussian(), learning=None))
         >>> time = np.tile(np.arange(20.0), 2)
@@ -196,7 +196,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
             ConfigurationError: If the fleet has no store.
             StaleError: When the block ends, if another program has changed a key.
 
-        Example:
+        Examples:
             >>> import tempfile, streamgp as sgp
             >>> folder = tempfile.TemporaryDirectory()
             >>> model = sgp.ContinualGP(sgp.Gaussian(), learning=None)

@@ -37,7 +37,7 @@ class CARMA(Kernel):
     Raises:
         ConfigurationError: If there are not more of the first than of the second.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> rhythm = sgp.CARMA([4.0, 0.5], [1.0])  # poles of s² + s/2 + 4, a zero at −1
         >>> sgp.ContinualGP(sgp.Gaussian(), latents=rhythm).channels
@@ -77,7 +77,7 @@ class CARMA(Kernel):
             ConfigurationError: If the process is not stationary, or β has a root without a real
                 part.
 
-        Example:
+        Examples:
             >>> import streamgp as sgp
             >>> sgp.CARMA.of([4.0, 0.5], [1.0, 2.0]).moving_average
             array([0.5])

@@ -42,7 +42,7 @@ class MarkovRBF(Kernel):
     Raises:
         ConfigurationError: If the order is another number.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> smooth = sgp.RBF(2.0).as_markov(order=8)
         >>> sgp.ContinualGP(sgp.Gaussian(), latents=smooth, engine="chain").channels

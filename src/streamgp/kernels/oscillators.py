@@ -49,7 +49,7 @@ class Cosine(Kernel):
             and is learned, unless it is given as `fixed(…)`.
         variance: The variance of the functions. See `RBF`.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> tide = sgp.kernels.Cosine(period=sgp.fixed(0.5175))
         >>> sgp.ContinualGP(sgp.Gaussian(), latents=tide).channels
@@ -124,7 +124,7 @@ class SHO(Kernel):
             unless it is given as `fixed(…)`.
         variance: The variance of the functions. See `RBF`.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> rhythm = sgp.SHO(period=11.0, quality=3.0)
         >>> sgp.ContinualGP(sgp.Gaussian(), latents=rhythm).channels

@@ -26,7 +26,7 @@ def over_time() -> Kernel:
         lengthscale. The last starts with eight times that lengthscale and, since what is slow goes
         far, with eight times its variance where variances start from that of the data.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> model = sgp.ContinualGP(sgp.Poisson(), latents=sgp.kernels.over_time())
     """

@@ -43,7 +43,7 @@ class Periodic(ScaledKernel):
         period: The period, in the units of the inputs (days, for times); positive. It starts at 1
             by default, and is learned, unless it is given as `fixed(…)`.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> weekly = sgp.Periodic(period=sgp.fixed(7.0))
         >>> sgp.ContinualGP(sgp.Gaussian(), latents=weekly).channels

@@ -139,7 +139,7 @@ class RBF(Stationary):
             fixed at 1, or starts at 1 in a sum or a product of kernels. A number that is given is
             where learning starts, and `fixed(…)` keeps it.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> kernel = sgp.RBF(lengthscale=sgp.fixed(2.0)) + sgp.Periodic(period=7.0)
         >>> sgp.ContinualGP(sgp.Gaussian(), latents=kernel).channels

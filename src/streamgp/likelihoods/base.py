@@ -59,7 +59,7 @@ class Likelihood(Module, ABC):
             observation is one class only if it is also one number: see `class_count`.
         difference_step: The step in f for derivatives that are not written out.
 
-    Example:
+    Examples:
         >>> import dataclasses, numpy as np, streamgp as sgp
         >>> @dataclasses.dataclass(frozen=True, eq=False)
         ... class Laplace(sgp.Likelihood):

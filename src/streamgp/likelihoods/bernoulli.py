@@ -29,7 +29,7 @@ class Bernoulli(Likelihood):
     Raises:
         ConfigurationError: If the link is another.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> sgp.ContinualGP({"rain": sgp.Bernoulli(), "frost": sgp.Bernoulli("probit")}).channels
         ('rain', 'frost')

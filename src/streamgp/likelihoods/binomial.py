@@ -27,7 +27,7 @@ class Binomial(Likelihood):
     Raises:
         ConfigurationError: If `trials` is neither None nor a whole number of at least 1.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> sgp.ContinualGP({"passed": sgp.Binomial(20)}).channels
         ('passed',)

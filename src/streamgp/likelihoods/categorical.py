@@ -25,7 +25,7 @@ class Categorical(SoftmaxCounts):
     Raises:
         ConfigurationError: If `classes` is not a whole number of at least 2.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> sgp.ContinualGP({"sky": sgp.Categorical(3)}).channels
         ('sky',)

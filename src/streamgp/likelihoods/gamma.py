@@ -152,7 +152,7 @@ class Gamma(PositiveMean):
             variance of the channel's first data is noise. It is learned, unless it is given as
             `fixed(…)`.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> sgp.ContinualGP({"load": sgp.Gamma(shape=sgp.fixed(2.0))}).channels
         ('load',)

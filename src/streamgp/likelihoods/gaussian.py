@@ -35,7 +35,7 @@ class Gaussian(Likelihood):
             as a second number. It is independent of the noise, so the variances add up.
             Predictions are of values without such an error.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> channels = {"indoors": sgp.Gaussian(), "outdoors": sgp.Gaussian(noise=0.5)}
         >>> sgp.ContinualGP(channels).channels

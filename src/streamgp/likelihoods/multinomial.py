@@ -122,7 +122,7 @@ class Multinomial(SoftmaxCounts):
     Raises:
         ConfigurationError: If `classes` is not a whole number of at least 2.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> model = sgp.ContinualGP({"votes": sgp.Multinomial(3)})
         >>> report = model.update({"votes": (np.arange(4.0), np.tile([5.0, 2.0, 1.0], (4, 1)))})

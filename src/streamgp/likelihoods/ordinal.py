@@ -51,7 +51,7 @@ class Ordinal(Likelihood):
     Raises:
         ConfigurationError: If `classes` is not a whole number of at least 2.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> sgp.ContinualGP({"grade": sgp.Ordinal(5)}).channels
         ('grade',)

@@ -28,7 +28,7 @@ class Poisson(Likelihood):
         exposure: Whether every observation brings its exposure (hours, people, area), as a second
             number. The mean is then exposure·exp(f), and predictions are per unit of exposure.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> sgp.ContinualGP({"departures": sgp.Poisson()}).channels
         ('departures',)

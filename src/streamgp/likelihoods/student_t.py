@@ -39,7 +39,7 @@ class StudentT(Likelihood):
             fixed at 4. A number that is given is where learning starts, and `fixed(…)` keeps it.
             The variance of y is infinite for `df` up to 2.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> sgp.ContinualGP({"price": sgp.StudentT(df=sgp.fixed(3.0))}).channels
         ('price',)

@@ -24,7 +24,7 @@ class Weighted(Likelihood):
     Args:
         base: The family of the values, such as `Gaussian()`.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> model = sgp.ContinualGP({"survey": sgp.Weighted(sgp.Gaussian())})
         >>> values, weights = np.sin(np.arange(6.0)), np.full(6, 2.0)

@@ -66,7 +66,7 @@ def suggest_periods(x: Any, y: Any, *, most: int = 5) -> tuple[SuggestedPeriod, 
     Raises:
         DataError: If the data cannot be used.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> month = np.arange(120.0)
         >>> y = 0.1 * month + 3 * np.sin(2 * np.pi * month / 12) + np.cos(np.pi * month / 10)

@@ -48,7 +48,7 @@ def band(
         DataError: If `x` is not one input per row of the prediction.
         ImportError: If matplotlib is missing.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
         >>> report = model.update([0.0, 1.0, 2.0], [1.0, 3.0, 2.0])

@@ -47,7 +47,7 @@ class Drawn:
             ConfigurationError: If a length makes no sense for the inputs.
             ImportError: If matplotlib is missing.
 
-        Example:
+        Examples:
             >>> import numpy as np, streamgp as sgp
             >>> model = sgp.ContinualGP(sgp.Gaussian(), seasons=[7])
             >>> day = np.arange(60.0)

@@ -61,7 +61,7 @@ def forecast(
         ConfigurationError: If a length makes no sense for the inputs.
         ImportError: If matplotlib is missing.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> model = sgp.ContinualGP({"load": sgp.Gaussian()}, seasons=[7])
         >>> day = np.arange(60.0)

@@ -52,7 +52,7 @@ def components(
         DataError: If the model has no data or several inputs, or the arguments do not fit it.
         ImportError: If matplotlib is missing.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> model = sgp.ContinualGP(sgp.Gaussian(), seasons=[7])
         >>> day = np.arange(60.0)

@@ -64,7 +64,7 @@ class Components(Mapping[str, Component]):
     Attributes:
         names: The components, in order.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> day = np.arange(100.0)
         >>> mean = sgp.Constant() + sgp.Trend()

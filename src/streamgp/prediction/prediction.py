@@ -195,7 +195,7 @@ class Prediction:
         Raises:
             DataError: If the level is not between 0 and 1, or the values have no order.
 
-        Example:
+        Examples:
             >>> import numpy as np, streamgp as sgp
             >>> model = sgp.ContinualGP(sgp.Gaussian(noise=sgp.fixed(0.5)))  # the noise is 0.1
             >>> x, rng = np.linspace(0, 40, 800), np.random.default_rng(0)
@@ -260,7 +260,7 @@ class Prediction:
         Raises:
             DataError: If observations cannot be used, or the values have no order.
 
-        Example:
+        Examples:
             >>> import numpy as np, streamgp as sgp
             >>> model = sgp.ContinualGP(sgp.Gaussian())
             >>> x = np.linspace(0, 6, 60)
@@ -290,7 +290,7 @@ class Prediction:
         Raises:
             DataError: If observations cannot be used, or the values have no order.
 
-        Example:
+        Examples:
             >>> import numpy as np, streamgp as sgp
             >>> model = sgp.ContinualGP(sgp.Poisson())
             >>> x = np.linspace(0, 6, 300)

@@ -40,7 +40,7 @@ class ContinualGPClassifier(Estimator, base.MiniBatchClassifier):
     Raises:
         ConfigurationError: When the first sample is learned, if the settings contradict each other.
 
-    Example:
+    Examples:
         >>> from streamgp.river import ContinualGPClassifier
         >>> model = ContinualGPClassifier(learning=None)
         >>> for t in (1, 7, 4, 9, 2, 6, 3, 8):

@@ -34,7 +34,7 @@ class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
     Raises:
         ConfigurationError: When the first sample is learned, if the settings contradict each other.
 
-    Example:
+    Examples:
         >>> import math
         >>> from streamgp.river import ContinualGPRegressor
         >>> model = ContinualGPRegressor()

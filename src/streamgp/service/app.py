@@ -32,7 +32,7 @@ def create_app(settings: Settings) -> FastAPI:
         ConfigurationError: If a source is none.
         ImportError: If a source needs a package that is missing.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     app = create_app(Settings(f"{folder}/models.db", open=True))

@@ -58,7 +58,7 @@ def new_token(name: str, scopes: Iterable[str]) -> tuple[str, Token]:
     Raises:
         ConfigurationError: If the name or a scope cannot be used.
 
-    Example:
+    Examples:
         >>> secret, token = new_token("plant", ["read", "write"])
         >>> owner_of(secret, [token]).name
         'plant'

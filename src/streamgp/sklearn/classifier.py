@@ -39,7 +39,7 @@ class ContinualGPClassifier(ClassifierMixin, Estimator):
     Raises:
         ConfigurationError: When data are learned, if the settings contradict each other.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from streamgp.sklearn import ContinualGPClassifier
         >>> X = np.linspace(-2, 2, 40)[:, None]

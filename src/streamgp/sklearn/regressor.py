@@ -51,7 +51,7 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     Raises:
         ConfigurationError: When data are learned, if the settings contradict each other.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from streamgp.sklearn import ContinualGPRegressor
         >>> X = np.linspace(0, 6, 60)[:, None]

@@ -51,7 +51,7 @@ class ContinualGPRegressor(BaseProbaRegressor):
     Raises:
         ConfigurationError: When data are learned, if the settings contradict each other.
 
-    Example:
+    Examples:
         >>> import numpy as np, pandas as pd
         >>> from streamgp.skpro import ContinualGPRegressor
         >>> X = pd.DataFrame({"x": np.linspace(0, 6, 60)})

@@ -60,7 +60,7 @@ class ContinualGPForecaster(BaseForecaster):
     Raises:
         ConfigurationError: When data are learned, if the settings contradict each other.
 
-    Example:
+    Examples:
         >>> import numpy as np, pandas as pd
         >>> from streamgp.sktime import ContinualGPForecaster
         >>> days = pd.period_range("2025-01-01", periods=70, freq="D")

@@ -28,7 +28,7 @@ def session(name: str = "streamgp", master: str | None = None, **settings: Any) 
     Returns:
         A `SparkSession`. If there is one already, it gets the settings.
 
-    Example:
+    Examples:
         >>> from streamgp.spark import session
         >>> spark = session(master="local[2]")  # doctest: +SKIP
     """

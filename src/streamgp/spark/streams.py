@@ -1,7 +1,7 @@
 """Streams of Spark: models by key that learn as rows come, and the models of a checkpoint."""
 
 import os
-from typing import Any
+from typing import Any, cast
 
 from streamgp.data.durations import days
 from streamgp.errors import ConfigurationError, problem
@@ -58,7 +58,7 @@ def learn(
         ConfigurationError: If settings contradict each other.
         DataError: If the frame does not have the columns.
 
-    Example:
+    Examples:
         >>> import streamgp as sgp
         >>> from streamgp.spark import learn
         >>> scores = learn(  # doctest: +SKIP
@@ -80,7 +80,7 @@ def learn(
         )
     packed = layout.packed(frame)
     schema = f"{layout.key_types(frame)}, {kind.columns(layout)}, {PROBLEM} STRING"
-    fields = tuple(StructType.fromDDL(schema).fieldNames())
+    fields = tuple(field.name for field in cast(Any, StructType.fromDDL(schema)))
     milliseconds = None if silence is None else round(_DAY * days(silence))
     task = Task(model.to_bytes(), layout, tuple(packed.columns), kind, fields, learn, milliseconds)
     rows = packed.groupBy(*layout.keys).transformWithState(
@@ -103,7 +103,7 @@ def models(spark: Any, checkpoint: str | os.PathLike[str]) -> Any:
         A frame with the key columns and `model`: bytes, for `streamgp.from_bytes`, `predict`
         or a `Fleet`.
 
-    Example:
+    Examples:
         >>> from streamgp.spark import models, predict
         >>> forecasts = predict(  # doctest: +SKIP
         ...     future, models(spark, "checkpoint"), key="sensor", inputs="time"

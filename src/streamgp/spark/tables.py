@@ -1,7 +1,7 @@
 """Tables of Spark: train models by key, and predict with them, all rows at once."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from streamgp.errors import DataError, StreamGPError, problem
 from streamgp.gp import ContinualGP, from_bytes
@@ -121,9 +121,9 @@ def predictor(model: ContinualGP, channel: str | None = None, *, level: float = 
         raise DataError(
             problem("a model over numbers", "one over times", "Use `predict`, by a key.")
         )
-    data = model.to_bytes()
+    data, function = model.to_bytes(), cast(Any, pandas_udf)
 
-    @pandas_udf(_PREDICTED)
+    @function(_PREDICTED)
     def predicted(batches: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
         own = from_bytes(data)
         for columns in batches:

@@ -43,7 +43,7 @@ class Store:
         StoreError: If the database cannot be used.
         OSError: If the file's folder is not there, or the file is not and may not be made.
 
-    Example:
+    Examples:
         >>> import tempfile, numpy as np, streamgp as sgp
         >>> folder = tempfile.TemporaryDirectory()
         >>> store = sgp.Store(f"{folder.name}/stream.db")

@@ -27,7 +27,7 @@ class Constant(Mean):
     Raises:
         ConfigurationError: If the spread is not positive.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> model = sgp.ContinualGP(sgp.Gaussian(), mean=sgp.Constant())
         >>> x = np.linspace(0, 50, 200)

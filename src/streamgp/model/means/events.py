@@ -51,7 +51,7 @@ class Events(Mean):
     Raises:
         ConfigurationError: If the table or another argument cannot be used.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> events = sgp.Events({"sale": [(10, 14), (40, 44), (80, 84)], "strike": [25]})
         >>> day = np.arange(60.0)

@@ -44,7 +44,7 @@ class Seasonal(Mean):
         ConfigurationError: If the period is no positive number or duration, or another argument
             is out of range.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> month = np.arange(96.0)
         >>> sales = 50 + 8 * np.cos(2 * np.pi * month / 12)

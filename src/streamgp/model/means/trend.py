@@ -50,7 +50,7 @@ class Trend(Mean):
     Raises:
         ConfigurationError: If an argument is out of range, or there are changes and no stretch.
 
-    Example:
+    Examples:
         >>> import numpy as np, streamgp as sgp
         >>> year = np.arange(1960.0, 2020.0)
         >>> model = sgp.ContinualGP(sgp.Gaussian(), mean=sgp.Constant() + sgp.Trend())
