@@ -1,4 +1,8 @@
-"""Shapes and types are checked at run time in every test: the annotations are part of the code."""
+"""What all tests share.
+
+The hook checks shapes and types at run time only where the library was not imported before it. The
+filters of warnings in pyproject.toml import it first, so at present nothing is checked.
+"""
 
 import os
 

@@ -80,9 +80,12 @@ def test_levels_whose_precision_is_lost_in_rounding_are_as_before_any_data():
     assert np.isfinite(found.log_evidence)
 
 
-@pytest.mark.parametrize("gap", [1e-3, 1e-9, 1e-15, 1e-150])
-def test_states_are_bridged_over_gaps_of_nearly_nothing(gap):
-    for part in sgp.SHO(period=3.0, variance=2.0).state_space():
+@pytest.mark.parametrize("gap", [1e-6, 1e-15, 1e-150, 1e-300])
+@pytest.mark.parametrize(
+    "kernel", [sgp.SHO(3.0, variance=2.0), sgp.Matern52(1.0, 1.0)], ids=["SHO", "Matern52"]
+)
+def test_states_are_bridged_over_gaps_of_nearly_nothing(kernel, gap):
+    for part in kernel.state_space():
         bridge = bridged(part, np.array([gap]), np.array([gap]))
         whole = bridge.near + bridge.far
         assert all(np.isfinite(own).all() for own in bridge)
