@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.differences import by_inputs, by_parameters, is_number
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
 from streamgp.kernels.state_space import StateSpace
 from streamgp.parameters import Module, Parameter, Positive, Real, fields_of, replaced
 
@@ -40,21 +40,15 @@ class Kernel(Module, ABC):
     """
 
     @abstractmethod
-    def matrix(
-        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
-    ) -> Float[np.ndarray, "N M"]:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         """k(x1_i, x2_j). Give the same array twice for K(Z, Z): that is faster and symmetric."""
 
     @abstractmethod
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         """k(x_i, x_i)."""
 
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Float[np.ndarray, "N M"],
-        matrix: Float[np.ndarray, "N M"] | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         """Σ_ij weights_ij ∂k(x1_i, x2_j)/∂parameter for every parameter, by field.
 
@@ -69,19 +63,13 @@ class Kernel(Module, ABC):
         """
         return by_parameters(self, lambda kernel: np.vdot(weights, kernel.matrix(x1, x2)))
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
         """Σ_i weights_i ∂k(x_i, x_i)/∂parameter for every parameter, by field."""
         return by_parameters(self, lambda kernel: np.vdot(weights, kernel.diagonal(x)))
 
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Float[np.ndarray, "N M"],
-        matrix: Float[np.ndarray, "N M"] | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         """Σ_j weights_ij ∂k(x1_i, x2_j)/∂x1_i, with x2 held even if it is the same array."""
         return by_inputs(self.matrix, x1, x2, weights)
 
@@ -97,7 +85,7 @@ class Kernel(Module, ABC):
         """A short name, for what its functions contribute."""
         return type(self).__name__
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         """This kernel made ready to learn, for inputs of that spread and data of that variance."""
         _check_fields(self)
         changes = {name: _started(value, spread, variance) for name, value in fields_of(self)}
@@ -137,6 +125,20 @@ class Kernel(Module, ABC):
 
     # NumPy's numbers would otherwise try to multiply the kernel as an array of objects.
     __array_ufunc__ = None
+
+
+class ConstantVariance:
+    """For kernels whose functions vary equally everywhere, by their field `variance`."""
+
+    variance: Parameter
+
+    def diagonal(self, x: Inputs) -> Values:
+        """k(x_i, x_i)."""
+        return np.full(len(x), self.variance, float)
+
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
+        """Σ_i weights_i ∂k(x_i, x_i)/∂variance."""
+        return {"variance": np.add.reduce(weights)}
 
 
 def trainable(value: Any) -> Parameter:

@@ -8,10 +8,11 @@ from jaxtyping import Float
 from scipy.linalg import solve_continuous_lyapunov
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels.base import Kernel
+from streamgp.kernels.base import ConstantVariance, Kernel
 from streamgp.kernels.driven import CarmaState
 from streamgp.kernels.oscillators import check_one_column, differences
 from streamgp.kernels.scaled import number
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
 from streamgp.kernels.state_space import StateSpace
 from streamgp.parameters import Node, Parameter, positive, replaced
 from streamgp.registry import storable
@@ -21,7 +22,7 @@ _REAL = 1e-9  # relative: roots that are so close to the real line are on it
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class CARMA(Kernel):
+class CARMA(ConstantVariance, Kernel):
     """A CARMA(p, q) process: the spectrum |β(iω)|²/|α(iω)|² with polynomials of degrees p > q.
 
     Both polynomials are given by factors with positive numbers, which are all that a stationary
@@ -85,7 +86,7 @@ class CARMA(Kernel):
         left = _factors(np.append(np.asarray(alpha, float), 1.0), mirrored=False)
         return cls(left, _factors(np.asarray(beta, float), mirrored=True), variance)
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         check_one_column(self, spread)
         return replaced(
             self,
@@ -94,14 +95,9 @@ class CARMA(Kernel):
             variance=positive(self.variance, variance),
         )
 
-    def matrix(
-        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
-    ) -> Float[np.ndarray, "N M"]:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         gaps, which = np.unique(np.abs(differences(x1, x2)), return_inverse=True)
         return self._state.covariances(gaps)[which].reshape(len(x1), len(x2))
-
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
-        return np.full(len(x), self.variance, float)
 
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return (self._state,)

@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels import state_space
 from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
 from streamgp.kernels.state_space import ConstantState, StateSpace
 from streamgp.parameters import Node, Parameter, positive, replaced
 from streamgp.registry import storable
-
-Matrix = Float[np.ndarray, "N M"]
 
 
 @storable
@@ -32,39 +30,29 @@ class Constant(Kernel):
 
     value: Parameter
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return np.full((len(x1), len(x2)), self.value, float)
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         return np.full(len(x), self.value, float)
 
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         return {"value": weights.sum()}
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
         return {"value": weights.sum()}
 
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         return np.zeros(x1.shape)
 
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return (ConstantState(float(self.value)),)
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         return replaced(self, value=positive(self.value, None))
 
 
@@ -76,18 +64,14 @@ class Multiple(Kernel):
     factor: Parameter
     kernel: Kernel
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return self.factor * self.kernel.matrix(x1, x2)
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         return self.factor * self.kernel.diagonal(x)
 
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         unit = self._unit_matrix(x1, x2, matrix)
         return {
@@ -95,21 +79,15 @@ class Multiple(Kernel):
             "kernel": self.kernel.pullback(x1, x2, self.factor * weights, unit),
         }
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
         return {
             "factor": weights @ self.kernel.diagonal(x),
             "kernel": self.kernel.diagonal_pullback(x, self.factor * weights),
         }
 
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         unit = self._unit_matrix(x1, x2, matrix)
         return self.kernel.input_gradient(x1, x2, self.factor * weights, unit)
 
@@ -123,7 +101,7 @@ class Multiple(Kernel):
     def label(self) -> str:
         return self.kernel.label()
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         factor = positive(self.factor, None)
         return replaced(self, factor=factor, kernel=self.kernel.started(spread, variance))
 
@@ -138,33 +116,23 @@ class Sum(Kernel):
 
     kernels: tuple[Kernel, ...]
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return functools.reduce(operator.add, (k.matrix(x1, x2) for k in self.kernels))
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         return functools.reduce(operator.add, (k.diagonal(x) for k in self.kernels))
 
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         return {"kernels": tuple(k.pullback(x1, x2, weights) for k in self.kernels)}
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
         return {"kernels": tuple(k.diagonal_pullback(x, weights) for k in self.kernels)}
 
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         parts = (k.input_gradient(x1, x2, weights) for k in self.kernels)
         return functools.reduce(operator.add, parts)
 
@@ -186,37 +154,27 @@ class Product(Kernel):
 
     kernels: tuple[Kernel, ...]
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return functools.reduce(operator.mul, (k.matrix(x1, x2) for k in self.kernels))
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         return functools.reduce(operator.mul, (k.diagonal(x) for k in self.kernels))
 
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         matrices = [k.matrix(x1, x2) for k in self.kernels]
         parts = zip(self.kernels, _weighted_by_others(weights, matrices), matrices, strict=True)
         return {"kernels": tuple(k.pullback(x1, x2, own, values) for k, own, values in parts)}
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
         diagonals = [k.diagonal(x) for k in self.kernels]
         parts = zip(self.kernels, _weighted_by_others(weights, diagonals), strict=True)
         return {"kernels": tuple(k.diagonal_pullback(x, own) for k, own in parts)}
 
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         matrices = [k.matrix(x1, x2) for k in self.kernels]
         parts = zip(self.kernels, _weighted_by_others(weights, matrices), matrices, strict=True)
         gradients = (k.input_gradient(x1, x2, own, values) for k, own, values in parts)
@@ -254,33 +212,23 @@ class OnColumns(Kernel):
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "columns", chosen)
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return self.kernel.matrix(*self._taken(x1, x2))
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         return self.kernel.diagonal(x.take(self.columns, axis=1))
 
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         return {"kernel": self.kernel.pullback(*self._taken(x1, x2), weights, matrix)}
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
         return {"kernel": self.kernel.diagonal_pullback(x.take(self.columns, axis=1), weights)}
 
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         gradient = np.zeros(x1.shape)
         own = self.kernel.input_gradient(*self._taken(x1, x2), weights, matrix)
         gradient[:, list(self.columns)] = own
@@ -295,7 +243,7 @@ class OnColumns(Kernel):
     def label(self) -> str:
         return f"{self.kernel.label()} on {', '.join(map(str, self.columns))}"
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         columns = [_checked(column, len(spread)) for column in self.columns]
         return replaced(self, kernel=self.kernel.started(spread[columns], variance))
 

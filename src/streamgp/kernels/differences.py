@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from streamgp.kernels.shapes import Inputs, Matrix, Others
 from streamgp.parameters import Module, fields_of, replaced
 
 # Balances the error of the formula, which is of second order, with that of rounding.
@@ -46,10 +46,10 @@ def by_parameters(tree: Any, total: Callable[[Any], float]) -> Any:
 
 def by_inputs(
     matrix: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    x1: Float[np.ndarray, "N P"],
-    x2: Float[np.ndarray, "M P"],
-    weights: Float[np.ndarray, "N M"],
-) -> Float[np.ndarray, "N P"]:
+    x1: Inputs,
+    x2: Others,
+    weights: Matrix,
+) -> Inputs:
     """Σ_j weights_ij ∂k(x1_i, x2_j)/∂x1_i. All rows are moved at once, one column at a time."""
     gradient = np.empty(x1.shape)
     for column, step in enumerate(_input_steps(x1, x2)):

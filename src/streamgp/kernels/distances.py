@@ -9,9 +9,10 @@ one of 1e-8 in the distance, far above the nugget of 1e-10.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from streamgp.kernels.blocks import mirror
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
 
 # A pair is close if its distance is below this share of the first point's norm.
 _CLOSE = 0.03
@@ -26,9 +27,7 @@ _FEW_DIFFERENCES = 4_096
 _FAR = 1e4
 
 
-def squared_distances(
-    a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]
-) -> Float[np.ndarray, "N M"]:
+def squared_distances(a: Inputs, b: Others) -> Matrix:
     """|a_i − b_j|², exactly zero for equal points, and exactly symmetric if `b is a`."""
     if a.shape[1] == 1:
         difference = _differences(a, b, 0)
@@ -38,7 +37,7 @@ def squared_distances(
     return _by_matrix_product(a, b)
 
 
-def distances(a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Float[np.ndarray, "N M"]:
+def distances(a: Inputs, b: Others) -> Matrix:
     """|a_i − b_j|, as above."""
     if a.shape[1] == 1:
         difference = _differences(a, b, 0)
@@ -48,11 +47,11 @@ def distances(a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Float
 
 
 def second_moments(
-    a: Float[np.ndarray, "N P"],
-    b: Float[np.ndarray, "M P"],
-    weights: Float[np.ndarray, "N M"],
-    distance: Float[np.ndarray, "N M"] | None = None,
-) -> Float[np.ndarray, " P"]:
+    a: Inputs,
+    b: Others,
+    weights: Matrix,
+    distance: Matrix | None = None,
+) -> Columns:
     """Σ_ij weights_ij (a_ip − b_jp)² for every column p.
 
     Give the distances if weights may grow without bound as two points meet, as 1/r does. Close
@@ -75,11 +74,11 @@ def second_moments(
 
 
 def first_moments(
-    a: Float[np.ndarray, "N P"],
-    b: Float[np.ndarray, "M P"],
-    weights: Float[np.ndarray, "N M"],
-    distance: Float[np.ndarray, "N M"] | None = None,
-) -> Float[np.ndarray, "N P"]:
+    a: Inputs,
+    b: Others,
+    weights: Matrix,
+    distance: Matrix | None = None,
+) -> Inputs:
     """Σ_j weights_ij (a_ip − b_jp) for every row i and column p; distances as above."""
     if weights.size * a.shape[1] <= _FEW_DIFFERENCES:
         return np.einsum("ij,ijp->ip", weights, a[:, None] - b)
@@ -147,7 +146,7 @@ def _places(mask: np.ndarray) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " 
 
 
 def _close_pairs(
-    a: Float[np.ndarray, "N P"], distance: Float[np.ndarray, "N M"]
+    a: Inputs, distance: Matrix
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
     """Pairs whose distance is small beside their distance from the origin."""
     return _places(distance < (_CLOSE * np.sqrt(_norms(a)))[:, None])

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.kernels.base import Kernel
+from streamgp.kernels.shapes import Inputs, Matrix, Others, Values
 from streamgp.parameters import Parameter
 from streamgp.registry import storable
 
@@ -61,12 +61,10 @@ class FunctionKernel(Kernel):
     def label(self) -> str:
         return getattr(self.function, "__name__", type(self).__name__)
 
-    def matrix(
-        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
-    ) -> Float[np.ndarray, "N M"]:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return np.asarray(self.function(x1, x2, **self.parameters), float)
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         if self.diagonal_function is not None:
             return np.asarray(self.diagonal_function(x, **self.parameters), float)
         blocks = (x[start : start + _BLOCK] for start in range(0, len(x), _BLOCK))

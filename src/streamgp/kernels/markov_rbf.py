@@ -6,26 +6,25 @@ import math
 from typing import NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Complex, Float
+from jaxtyping import Complex
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
 from streamgp.kernels.driven import SmoothState
 from streamgp.kernels.oscillators import check_one_column, differences
 from streamgp.kernels.scaled import number, shaped_like
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
 from streamgp.kernels.state_space import StateSpace
 from streamgp.kernels.stationary import RBF
 from streamgp.parameters import Parameter, replaced
 from streamgp.registry import storable
-
-Matrix = Float[np.ndarray, "N M"]
 
 ORDERS = range(2, 13)
 
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class MarkovRBF(Kernel):
+class MarkovRBF(ConstantVariance, Kernel):
     """An RBF kernel over one input, approximated so that a chain can keep it.
 
     The spectrum of an RBF, exp(−ω²ℓ²/2), becomes one over the Taylor polynomial of exp(ω²ℓ²/2) of
@@ -63,23 +62,16 @@ class MarkovRBF(Kernel):
                 )
             )
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         check_one_column(self, spread)
         exact = RBF(self.lengthscale, self.variance).started(spread, variance)
         return replaced(self, lengthscale=exact.lengthscale, variance=exact.variance)
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return self.variance * _law(self.order).values(self._distances(x1, x2))
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
-        return np.full(len(x), self.variance, float)
-
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         apart, law = self._distances(x1, x2), _law(self.order)
         by_distance = np.vdot(weights, apart * law.slopes(apart))
@@ -89,18 +81,9 @@ class MarkovRBF(Kernel):
             "variance": np.vdot(weights, law.values(apart)),
         }
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
-        return {"variance": np.add.reduce(weights)}
-
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         slope = _law(self.order).slopes(self._distances(x1, x2))
         slope *= np.sign(differences(x1, x2)) * (self.variance / number(self.lengthscale))
         return np.sum(weights * slope, axis=1, keepdims=True)

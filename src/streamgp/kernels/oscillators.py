@@ -4,29 +4,27 @@ import dataclasses
 from typing import NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
 from streamgp.kernels.driven import OscillatorState
 from streamgp.kernels.scaled import number
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
 from streamgp.kernels.state_space import HarmonicState, StateSpace
 from streamgp.parameters import Parameter, Positive, positive, replaced
 from streamgp.registry import storable
-
-Matrix = Float[np.ndarray, "N M"]
 
 _SHORT_START = 0.5  # of a period, in spreads of the inputs: a few turns in the first batch
 _FEW = 1.0  # |c|·t² up to which differences are taken from their series
 _TERMS = 12
 
 
-def differences(x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+def differences(x1: Inputs, x2: Others) -> Matrix:
     """x1 − x2 of all pairs of a single input column."""
     return x1[:, :1] - x2[:, 0]
 
 
-def check_one_column(kernel: Kernel, spread: Float[np.ndarray, " P"]) -> None:
+def check_one_column(kernel: Kernel, spread: Columns) -> None:
     """Refuse to begin over several inputs."""
     if len(spread) != 1:
         name = type(kernel).__name__
@@ -41,7 +39,7 @@ def check_one_column(kernel: Kernel, spread: Float[np.ndarray, " P"]) -> None:
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Cosine(Kernel):
+class Cosine(ConstantVariance, Kernel):
     """Waves of one period and constant amplitude, over one input.
 
     Args:
@@ -59,24 +57,17 @@ class Cosine(Kernel):
     period: Parameter = 1.0
     variance: Parameter = None
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         check_one_column(self, spread)
         return replaced(
             self, period=positive(self.period, None), variance=positive(self.variance, variance)
         )
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return self.variance * np.cos(self._angles(x1, x2))
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
-        return np.full(len(x), self.variance, float)
-
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         angles = self._angles(x1, x2)
         turned = np.vdot(weights, angles * np.sin(angles))
@@ -85,18 +76,9 @@ class Cosine(Kernel):
             "variance": np.vdot(weights, np.cos(angles)),
         }
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
-        return {"variance": np.add.reduce(weights)}
-
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         slope = -2 * np.pi / self.period * self.variance * np.sin(self._angles(x1, x2))
         return np.sum(weights * slope, axis=1, keepdims=True)
 
@@ -109,7 +91,7 @@ class Cosine(Kernel):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class SHO(Kernel):
+class SHO(ConstantVariance, Kernel):
     """A damped harmonic oscillator that white noise keeps moving, over one input.
 
     With g = 1/(2·quality), c = 1 − g² and t = 2π·|x − x′|/period, the covariance is
@@ -135,7 +117,7 @@ class SHO(Kernel):
     quality: Parameter = 1.0
     variance: Parameter = None
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         check_one_column(self, spread)
         start = Positive(_SHORT_START * spread[0], centre=spread[0])
         return replaced(
@@ -145,19 +127,12 @@ class SHO(Kernel):
             variance=positive(self.variance, variance),
         )
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         swing = self._swing(x1, x2)
         return self.variance * (swing.cosine + self._damping * swing.sine)
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
-        return np.full(len(x), self.variance, float)
-
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         swing, g = self._swing(x1, x2), self._damping
         later = np.vdot(weights, swing.time * swing.sine)
@@ -169,18 +144,9 @@ class SHO(Kernel):
             "variance": np.vdot(weights, swing.cosine + g * swing.sine),
         }
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
-        return {"variance": np.add.reduce(weights)}
-
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         slope = np.sign(differences(x1, x2)) * self._swing(x1, x2).sine
         slope *= -2 * np.pi / self.period * self.variance
         return np.sum(weights * slope, axis=1, keepdims=True)

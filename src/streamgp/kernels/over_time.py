@@ -3,10 +3,8 @@
 import dataclasses
 from typing import Self
 
-import numpy as np
-from jaxtyping import Float
-
 from streamgp.kernels.base import Kernel
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
 from streamgp.kernels.state_space import StateSpace
 from streamgp.kernels.stationary import Matern12, Matern32, Matern52
 from streamgp.parameters import Node, Parameter, replaced
@@ -49,18 +47,16 @@ class Paced(Kernel):
     times: float
     larger: float = 1.0
 
-    def matrix(
-        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
-    ) -> Float[np.ndarray, "N M"]:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return self.kernel.matrix(x1, x2)
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         return self.kernel.diagonal(x)
 
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return self.kernel.state_space()
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Kernel:  # type: ignore[override]
+    def started(self, spread: Columns, variance: Parameter) -> Kernel:  # type: ignore[override]
         if not isinstance(variance, Node):
             variance = self.larger * variance
         return self.kernel.started(self.times * spread, variance)

@@ -6,9 +6,10 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.kernels.base import Gradient
+from streamgp.kernels.base import ConstantVariance, Gradient
 from streamgp.kernels.distances import squared_distances
 from streamgp.kernels.scaled import ScaledKernel, number, shaped_like
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
 from streamgp.kernels.state_space import StateSpace, harmonics
 from streamgp.kernels.stationary import squared_exponential
 from streamgp.parameters import Parameter, positive, replaced
@@ -18,9 +19,9 @@ from streamgp.registry import storable
 class _Circle(NamedTuple):
     """Inputs on a circle of radius 1 / lengthscale per column."""
 
-    angle: Float[np.ndarray, "N P"]
-    cosine: Float[np.ndarray, "N P"]
-    sine: Float[np.ndarray, "N P"]
+    angle: Inputs
+    cosine: Inputs
+    sine: Inputs
 
     @property
     def points(self) -> Float[np.ndarray, "N 2*P"]:
@@ -29,7 +30,7 @@ class _Circle(NamedTuple):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Periodic(ScaledKernel):
+class Periodic(ConstantVariance, ScaledKernel):
     """Functions that repeat themselves with a period, in each input column.
 
     This is an RBF kernel on the circle (cos, sin), which is a valid covariance for any number of
@@ -54,26 +55,17 @@ class Periodic(ScaledKernel):
 
     period: Parameter = 1.0
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         relative = replaced(self, lengthscale=positive(self.lengthscale, 1.0))
         return ScaledKernel.started(relative, spread, variance)
 
-    def matrix(
-        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
-    ) -> Float[np.ndarray, "N M"]:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         a = self._circle(x1).points
         b = a if x2 is x1 else self._circle(x2).points
         return squared_exponential(squared_distances(a, b), self.variance)
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
-        return np.full(len(x), self.variance, float)
-
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Float[np.ndarray, "N M"],
-        matrix: Float[np.ndarray, "N M"] | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         matrix = self.matrix(x1, x2) if matrix is None else matrix
         a, b = self._circles(x1, x2)
@@ -87,18 +79,9 @@ class Periodic(ScaledKernel):
             "period": shaped_like(by_turn / self.period, self.period),
         }
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
-        return {"variance": np.add.reduce(weights)}
-
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Float[np.ndarray, "N M"],
-        matrix: Float[np.ndarray, "N M"] | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         weighted = weights * (self.matrix(x1, x2) if matrix is None else matrix)
         a, b = self._circles(x1, x2)
         by_angle = a.cosine * (weighted @ b.sine) - a.sine * (weighted @ b.cosine)
@@ -108,7 +91,7 @@ class Periodic(ScaledKernel):
         period = number(self.period)
         return harmonics(number(self.lengthscale), number(self.variance), period)
 
-    def _circle(self, x: Float[np.ndarray, "N P"]) -> _Circle:
+    def _circle(self, x: Inputs) -> _Circle:
         angle = x * (2.0 * np.pi / self.period)
         return _Circle(angle, np.cos(angle) / self.lengthscale, np.sin(angle) / self.lengthscale)
 
@@ -118,9 +101,7 @@ class Periodic(ScaledKernel):
         return self._circle(x1 - origin), self._circle(x2 - origin)
 
 
-def _pair_sums(
-    a: _Circle, b: _Circle, weights: Float[np.ndarray, "N M"]
-) -> tuple[Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
+def _pair_sums(a: _Circle, b: _Circle, weights: Matrix) -> tuple[Columns, Columns]:
     """−Σ_ij weights_ij cos(δ_ij) / lengthscale² and Σ_ij weights_ij δ_ij sin(δ_ij) / lengthscale².
 
     δ_ij is the angle between two inputs, and there is one sum per column. The first is the change

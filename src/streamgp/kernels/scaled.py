@@ -4,11 +4,11 @@ import dataclasses
 from typing import ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.blocks import mirror
+from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
 from streamgp.kernels.state_space import LineState, StateSpace
 from streamgp.parameters import Frozen, Node, Parameter, Positive, fields_of, positive, replaced
 from streamgp.registry import storable
@@ -44,7 +44,7 @@ class ScaledKernel(Kernel):
     lengthscale: Parameter = None
     variance: Parameter = None
 
-    def started(self, spread: Float[np.ndarray, " P"], variance: Parameter) -> Self:
+    def started(self, spread: Columns, variance: Parameter) -> Self:
         usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
         doubt = _DOUBT_AMONG_OTHERS if isinstance(variance, Frozen) else _DOUBT
         first = _SHORT_START if len(spread) == 1 else 1.0
@@ -75,47 +75,35 @@ class Linear(ScaledKernel):
 
     is_local = False
 
-    def matrix(
-        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
-    ) -> Float[np.ndarray, "N M"]:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         a, b = self._coordinates(x1, x2)
         product = (self.variance * a) @ b.T
         if b is a:
             mirror(product)
         return product
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         a = x / self.lengthscale
         return self.variance * np.einsum("ip,ip->i", a, a)
 
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Float[np.ndarray, "N M"],
-        matrix: Float[np.ndarray, "N M"] | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         a, b = self._coordinates(x1, x2)
         return self._gradient(np.einsum("ip,ip->p", a, weights @ b))
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
         return self._gradient(weights @ np.square(x / self.lengthscale))
 
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Float[np.ndarray, "N M"],
-        matrix: Float[np.ndarray, "N M"] | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         return weights @ x2 * (self.variance / np.square(self.lengthscale))
 
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return (LineState(number(self.variance) * number(self.lengthscale) ** -2),)
 
-    def _gradient(self, by_column: Float[np.ndarray, " P"]) -> Gradient:
+    def _gradient(self, by_column: Columns) -> Gradient:
         """From the sum of the unit kernel over all pairs, split by input column."""
         by_lengthscale = by_column * (-2.0 * self.variance / self.lengthscale)
         return {
@@ -140,7 +128,7 @@ def number(parameter: Parameter) -> float:
     return float(np.ravel(parameter)[0])
 
 
-def shaped_like(by_column: Float[np.ndarray, " P"], parameter: Parameter) -> np.ndarray:
+def shaped_like(by_column: Columns, parameter: Parameter) -> np.ndarray:
     """Derivatives by a parameter of each column as those by one that columns may share."""
     shape = np.shape(parameter)
     return by_column if shape == by_column.shape else by_column.sum().reshape(shape)

@@ -2,19 +2,17 @@
 
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
-
 from streamgp.kernels.base import Kernel
 from streamgp.kernels.carma import CARMA
 from streamgp.kernels.composite import OnColumns, as_kernel
 from streamgp.kernels.markov_rbf import MarkovRBF
 from streamgp.kernels.oscillators import SHO, Cosine
 from streamgp.kernels.scaled import ScaledKernel
+from streamgp.kernels.shapes import Columns
 from streamgp.parameters import Positive, fixed
 
 
-def start(kernel: Any, spread: Float[np.ndarray, " P"], variance: float | None) -> Kernel:
+def start(kernel: Any, spread: Columns, variance: float | None) -> Kernel:
     """A kernel of the user's made ready to learn.
 
     Parameters left out are filled in; bare numbers in a kernel of the user's own, or of tinygp,

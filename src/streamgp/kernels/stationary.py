@@ -10,9 +10,8 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
-from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
 from streamgp.kernels.blocks import row_blocks
 from streamgp.kernels.distances import (
     distances,
@@ -21,6 +20,7 @@ from streamgp.kernels.distances import (
     squared_distances,
 )
 from streamgp.kernels.scaled import ScaledKernel, number, shaped_like
+from streamgp.kernels.shapes import Inputs, Matrix, Others
 from streamgp.kernels.state_space import MaternState, StateSpace
 from streamgp.parameters import Parameter
 from streamgp.registry import storable
@@ -28,11 +28,9 @@ from streamgp.registry import storable
 _SQRT3 = float(np.sqrt(3.0))
 _SQRT5 = float(np.sqrt(5.0))
 
-Matrix = Float[np.ndarray, "N M"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Stationary(ScaledKernel):
+class Stationary(ConstantVariance, ScaledKernel):
     """A kernel whose matrix and slope are functions of `measure`: the distance or its square."""
 
     # The slope is this number times what `weighted_slope` gives for unit weights.
@@ -41,7 +39,7 @@ class Stationary(ScaledKernel):
     is_steep: ClassVar[bool] = False
 
     @abstractmethod
-    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+    def measure(self, a: Inputs, b: Others) -> Matrix:
         """The distance, or its square, between inputs in lengthscales."""
 
     @abstractmethod
@@ -52,18 +50,11 @@ class Stationary(ScaledKernel):
     def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
         """The weights times the kernel's derivative by the squared distance, as a new array."""
 
-    def matrix(self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]) -> Matrix:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return self.values(self.measure(*self._coordinates(x1, x2)))
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
-        return np.full(len(x), self.variance, float)
-
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         a, b = self._coordinates(x1, x2)
         blocks = [
@@ -77,18 +68,9 @@ class Stationary(ScaledKernel):
             "variance": total["variance"] / self.variance,
         }
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
-        return {"variance": np.add.reduce(weights)}
-
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Matrix,
-        matrix: Matrix | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         a, b = self._coordinates(x1, x2)
         gradient = np.empty(a.shape)
         for rows in row_blocks(len(a), len(b)):
@@ -161,7 +143,7 @@ class RBF(Stationary):
 
         return MarkovRBF(self.lengthscale, self.variance, order)
 
-    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+    def measure(self, a: Inputs, b: Others) -> Matrix:
         return squared_distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
@@ -194,7 +176,7 @@ class Matern12(Stationary):
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return (MaternState(0, number(self.lengthscale), number(self.variance)),)
 
-    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+    def measure(self, a: Inputs, b: Others) -> Matrix:
         return distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
@@ -225,7 +207,7 @@ class Matern32(Stationary):
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return (MaternState(1, number(self.lengthscale), number(self.variance)),)
 
-    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+    def measure(self, a: Inputs, b: Others) -> Matrix:
         return distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
@@ -263,7 +245,7 @@ class Matern52(Stationary):
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return (MaternState(2, number(self.lengthscale), number(self.variance)),)
 
-    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+    def measure(self, a: Inputs, b: Others) -> Matrix:
         return distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
@@ -309,7 +291,7 @@ class RationalQuadratic(Stationary):
 
     alpha: Parameter = 1.0
 
-    def measure(self, a: Float[np.ndarray, "N P"], b: Float[np.ndarray, "M P"]) -> Matrix:
+    def measure(self, a: Inputs, b: Others) -> Matrix:
         return squared_distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:

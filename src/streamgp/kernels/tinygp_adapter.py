@@ -21,6 +21,7 @@ from tinygp.kernels import base, distance, stationary
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.composite import added, as_kernel, multiplied
 from streamgp.kernels.differences import is_number
+from streamgp.kernels.shapes import Inputs, Matrix, Others, Values
 from streamgp.parameters import Node, Parameter
 from streamgp.registry import register_foreign, storable
 
@@ -68,40 +69,28 @@ class TinygpKernel(Kernel):
         if found != known:
             raise ValueError(f"{found} numbers for a kernel that has {known}")
 
-    def matrix(
-        self, x1: Float[np.ndarray, "N P"], x2: Float[np.ndarray, "M P"]
-    ) -> Float[np.ndarray, "N M"]:
+    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         padded = self.programs.matrix(self.leaves, _padded(x1), _padded(x2))
         return padded[: len(x1), : len(x2)].copy()
 
-    def diagonal(self, x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, " N"]:
+    def diagonal(self, x: Inputs) -> Values:
         return self.programs.diagonal(self.leaves, _padded(x))[: len(x)].copy()
 
     def pullback(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Float[np.ndarray, "N M"],
-        matrix: Float[np.ndarray, "N M"] | None = None,
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
         first, second = _padded(x1), _padded(x2)
         own = _padded_weights(weights, (len(first), len(second)))
         return {"leaves": self.programs.pullback(self.leaves, first, second, own)}
 
-    def diagonal_pullback(
-        self, x: Float[np.ndarray, "N P"], weights: Float[np.ndarray, " N"]
-    ) -> Gradient:
+    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
         rows = _padded(x)
         own = _padded_weights(weights, (len(rows),))
         return {"leaves": self.programs.diagonal_pullback(self.leaves, rows, own)}
 
     def input_gradient(
-        self,
-        x1: Float[np.ndarray, "N P"],
-        x2: Float[np.ndarray, "M P"],
-        weights: Float[np.ndarray, "N M"],
-        matrix: Float[np.ndarray, "N M"] | None = None,
-    ) -> Float[np.ndarray, "N P"]:
+        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
+    ) -> Inputs:
         first, second = _padded(x1), _padded(x2)
         own = _padded_weights(weights, (len(first), len(second)))
         gradient = self.programs.input_gradient(self.leaves, first, second, own)
@@ -235,7 +224,7 @@ def _in_numpy(leaf: Any) -> Parameter:
     return leaf if isinstance(leaf, Node) else np.asarray(leaf, float)
 
 
-def _padded(x: Float[np.ndarray, "N P"]) -> Float[np.ndarray, "R P"]:
+def _padded(x: Inputs) -> Float[np.ndarray, "R P"]:
     """Rows up to a power of two, more of the last one: any kernel is finite there."""
     rows = max(_FEWEST_ROWS, 1 << (len(x) - 1).bit_length()) if len(x) else _FEWEST_ROWS
     padded = np.zeros((rows, x.shape[1]))
