@@ -13,7 +13,6 @@ from scipy import special
 from streamgp.data.batch import Batch
 from streamgp.inference.posterior import Marginals
 from streamgp.likelihoods import Gaussian, Likelihood, Weighted
-from streamgp.likelihoods.weighted import without_last
 from streamgp.model.multitask import MultiTaskGP, of_groups
 
 _EXTREME = 1e-9  # probability of a tail from where distribution functions are near rounding
@@ -139,7 +138,7 @@ def transform(
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
     """P(Y < y) and P(Y ≤ y). They are the same unless Y is discrete."""
     if isinstance(likelihood, Weighted):  # the density would be that of several rows
-        likelihood, y = likelihood.base, without_last(likelihood, y)[0]
+        y, likelihood = likelihood.values_of(y), likelihood.base
     high = likelihood.predictive_cdf(y, mean, covariance)
     if not likelihood.support.is_discrete:
         return high, high

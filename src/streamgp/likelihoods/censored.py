@@ -2,16 +2,15 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.errors import ConfigurationError, problem
+from streamgp.likelihoods.annotated import Annotated
 from streamgp.likelihoods.base import Expected, Likelihood
-from streamgp.likelihoods.support import Support
-from streamgp.likelihoods.weighted import Weighted, check_base, without_last
-from streamgp.parameters import replaced
+from streamgp.likelihoods.weighted import Weighted
 from streamgp.registry import storable
 
 _UNLIKELY = -5.0  # log probability from which a bound says much
@@ -19,7 +18,7 @@ _UNLIKELY = -5.0  # log probability from which a bound says much
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Censored(Likelihood):
+class Censored(Annotated):
     """A family whose observations may be bounds, as their last number says.
 
     It is 0 where the value was seen, −1 where the true value is no higher than it (below what can
@@ -33,10 +32,10 @@ class Censored(Likelihood):
         ConfigurationError: If the values of the family have no order.
     """
 
-    base: Likelihood
+    annotation: ClassVar[str] = "censored"
 
     def __post_init__(self) -> None:
-        check_base(self.base)
+        super().__post_init__()
         if isinstance(self.base, Weighted):
             raise ConfigurationError(
                 problem(
@@ -53,39 +52,8 @@ class Censored(Likelihood):
                 )
             )
 
-    @property
-    def log_concave(self) -> bool:  # type: ignore[override]
-        return self.base.log_concave  # a log-concave density has log-concave tails
-
-    @property
-    def latents(self) -> int:
-        return self.base.latents
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self.base.columns, "censored")
-
-    @property
-    def support(self) -> Support:
-        return self.base.support
-
-    @property
-    def bare(self) -> Likelihood:
-        return self.base.bare
-
-    def start(self, y: Float[np.ndarray, "N C"]) -> "Censored":
-        """From all values, bounds as if they had been seen."""
-        return replaced(self, base=self.base.start(without_last(self, y)[0]))
-
-    def location(self, y: Float[np.ndarray, "N C"]) -> tuple[np.ndarray, np.ndarray]:
-        return self.base.location(without_last(self, y)[0])
-
-    @property
-    def offset_spread(self) -> Float[np.ndarray, " J"]:
-        return self.base.offset_spread
-
     def valid(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
-        y, side = without_last(self, y)
+        y, side = self.parted(y)
         return self.base.valid(y) & np.isin(side, (-1, 0, 1))
 
     def log_density(
@@ -152,43 +120,8 @@ class Censored(Likelihood):
 
         return self._merged(y, of, mean, covariance)["all"]
 
-    def predictive_cdf(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
-        return self.base.predictive_cdf(without_last(self, y)[0], mean, covariance)
-
-    def predictive_score(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"] | None:
-        return self.base.predictive_score(without_last(self, y)[0], mean, covariance)
-
-    def predictive_crps(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"] | None:
-        return self.base.predictive_crps(without_last(self, y)[0], mean, covariance)
-
     def is_value(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
-        return without_last(self, y)[1] == 0
-
-    def cdf(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
-        return self.base.cdf(without_last(self, y)[0], f)
-
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
-        return self.base.moments(f)
-
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
-        return self.base.sample(f, rng)
+        return self.parted(y)[1] == 0
 
     def _tuple(self, method: str, y: np.ndarray, *arrays: np.ndarray) -> tuple[Any, ...]:
         """A method that returns several arrays, of the family that each row has."""
@@ -206,7 +139,7 @@ class Censored(Likelihood):
     ) -> dict[str, Any]:
         """`function(family, y, …)` of the rows of each kind, put together again."""
         batch = np.broadcast_shapes(y.shape[:-1], arrays[0].shape[:-1])
-        value, side = without_last(self, np.broadcast_to(y, (*batch, y.shape[-1])))
+        value, side = self.parted(np.broadcast_to(y, (*batch, y.shape[-1])))
         rest = [np.broadcast_to(a, (*batch, *a.shape[arrays[0].ndim - 1 :])) for a in arrays]
         total: dict[str, Any] = {}
         for family, kind in self._kinds():

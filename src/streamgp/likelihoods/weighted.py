@@ -1,21 +1,20 @@
 """Observations that count more, or less, than once."""
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.base import Expected, Likelihood, each
-from streamgp.likelihoods.support import Support
+from streamgp.likelihoods.annotated import Annotated
+from streamgp.likelihoods.base import Expected, each
 from streamgp.parameters import replaced
 from streamgp.registry import storable
 
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Weighted(Likelihood):
+class Weighted(Annotated):
     """A family whose observations bring a weight each, as their last number.
 
     A row of weight w enters as w independent rows of the same value would. Its predictive log
@@ -33,18 +32,11 @@ class Weighted(Likelihood):
         {'survey': 6}
     """
 
-    base: Likelihood
-
-    def __post_init__(self) -> None:
-        check_base(self.base)
+    annotation: ClassVar[str] = "weight"
 
     @property
     def conjugate(self) -> bool:  # type: ignore[override]
         return self.base.conjugate
-
-    @property
-    def log_concave(self) -> bool:  # type: ignore[override]
-        return self.base.log_concave
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
@@ -54,36 +46,9 @@ class Weighted(Likelihood):
     def classes(self) -> int:  # type: ignore[override]
         return self.base.classes
 
-    @property
-    def latents(self) -> int:
-        return self.base.latents
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self.base.columns, "weight")
-
-    @property
-    def support(self) -> Support:
-        return self.base.support
-
-    @property
-    def bare(self) -> Likelihood:
-        return self.base.bare
-
-    def start(self, y: Float[np.ndarray, "N C"]) -> "Weighted":
-        """From the values alone, as few weights are large."""
-        return replaced(self, base=self.base.start(without_last(self, y)[0]))
-
     def with_least_noise(self, part: float, y: Float[np.ndarray, "N C"]) -> "Weighted":
-        base = self.base.with_least_noise(part, without_last(self, y)[0])
+        base = self.base.with_least_noise(part, self.values_of(y))
         return replaced(self, base=base)
-
-    def location(self, y: Float[np.ndarray, "N C"]) -> tuple[np.ndarray, np.ndarray]:
-        return self.base.location(without_last(self, y)[0])
-
-    @property
-    def offset_spread(self) -> Float[np.ndarray, " J"]:
-        return self.base.offset_spread
 
     @property
     def scales_sites(self) -> bool:
@@ -97,32 +62,32 @@ class Weighted(Likelihood):
         return {"base": self.base.strength_gradient(by_log_strength)}
 
     def valid(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         return self.base.valid(y) & np.isfinite(weight) & (weight >= 0)
 
     def log_density(
         self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
     ) -> Float[np.ndarray, "*b"]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         return weight * self.base.log_density(y, f)
 
     def derivatives(
         self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
     ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         gradient, hessian = self.base.derivatives(y, f)
         return weight[..., None] * gradient, weight[..., None, None] * hessian
 
     def gradient(
         self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
     ) -> Float[np.ndarray, "*b J"]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         return weight[..., None] * self.base.gradient(y, f)
 
     def parameter_gradient(
         self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
     ) -> dict[str, Any]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         batch = len(np.broadcast_shapes(weight.shape, f.shape[:-1]))
         gradients = self.base.parameter_gradient(y, f)
         return {"base": each(lambda part: _times(weight, part, batch), gradients)}
@@ -133,7 +98,7 @@ class Weighted(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Expected:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         return Expected(*(_times(weight, p, 1) for p in self.base.expected(y, mean, covariance)))
 
     def expected_parameter_rows(
@@ -142,7 +107,7 @@ class Weighted(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> dict[str, Any]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         rows = self.base.expected_parameter_rows(y, mean, covariance)
         return {"base": each(lambda part: _times(weight, part, 1), rows)}
 
@@ -152,7 +117,7 @@ class Weighted(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         gradient, precision = self.base.curvature(y, mean, covariance)
         return _times(weight, gradient, 1), _times(weight, precision, 1)
 
@@ -163,7 +128,7 @@ class Weighted(Likelihood):
         by_linear: Float[np.ndarray, "N J"],
         by_precision: Float[np.ndarray, "N J J"],
     ) -> dict[str, Any]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         slopes = _times(weight, by_linear, 1), _times(weight, by_precision, 1)
         return {"base": self.base.site_gradient(y, offset, *slopes)}
 
@@ -173,7 +138,7 @@ class Weighted(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         gradient, precision = self.base.first_site(y, mean, covariance)
         return _times(weight, gradient, 1), _times(weight, precision, 1)
 
@@ -183,64 +148,11 @@ class Weighted(Likelihood):
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
     ) -> Float[np.ndarray, " N"]:
-        y, weight = without_last(self, y)
+        y, weight = self.parted(y)
         return weight * self.base.log_predictive(y, mean, covariance)
 
-    def predictive_cdf(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
-        return self.base.predictive_cdf(without_last(self, y)[0], mean, covariance)
-
-    def predictive_score(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"] | None:
-        return self.base.predictive_score(without_last(self, y)[0], mean, covariance)
-
-    def predictive_crps(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"] | None:
-        return self.base.predictive_crps(without_last(self, y)[0], mean, covariance)
-
     def is_value(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
-        return self.base.is_value(without_last(self, y)[0])
-
-    def cdf(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
-        return self.base.cdf(without_last(self, y)[0], f)
-
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
-        return self.base.moments(f)
-
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
-        return self.base.sample(f, rng)
-
-
-def check_base(base: Any) -> None:
-    """Raise where that is no family."""
-    if not isinstance(base, Likelihood):
-        raise ConfigurationError(
-            problem("a likelihood", repr(base), "Give the family of the values.")
-        )
-
-
-def without_last(
-    likelihood: Likelihood, y: Float[np.ndarray, "*b C"]
-) -> tuple[np.ndarray, Float[np.ndarray, "*b"]]:
-    """Observations as the family within has them, and the last column."""
-    dimension = likelihood.observation_dim
-    if not y.size:
-        y = y.reshape(0, dimension)
-    return (y[..., 0] if dimension == 2 else y[..., :-1]), y[..., -1]
+        return self.base.is_value(self.values_of(y))
 
 
 def _times(weight: np.ndarray, values: np.ndarray, batch: int) -> np.ndarray:
