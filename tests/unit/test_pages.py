@@ -7,11 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.quick_start import blocks
+from tests.unit.test_readme import PAGES, README, ROOT, named
 
 from streamgp.cli.main import _parser
 from streamgp_lab.cli.main import _parser as _lab_parser
-from tests.quick_start import blocks
-from tests.unit.test_readme import PAGES, README, ROOT, named
 
 DOCS = ROOT / "docs"
 # Pages to look things up in. Examples of the reference are in docstrings, where doctest runs them.
