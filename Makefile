@@ -43,6 +43,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
 
 # Builds the wheel, installs it without extras into an empty environment, runs the quick start there.
 wheel: setup
@@ -55,7 +56,7 @@ wheel: setup
 # The documentation as a site in build/site. Warnings, such as broken links, are errors.
 docs: setup
 	$(BIN)/pip install --quiet --editable '.[docs]'
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: setup
 	$(BIN)/streamgp-lab bench all

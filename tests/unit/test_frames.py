@@ -585,7 +585,14 @@ FRAME = pd.DataFrame({"t": X, "wind": Y, "sky": SKY})
 BAD_FRAMES = {
     "unknown column": (lambda m: m.update(FRAME.assign(speed=1.0), inputs="t"), "'speed'.*Drop it"),
     "unknown input": (lambda m: m.update(FRAME, inputs="when"), "'when'"),
-    "no inputs": (lambda m: m.update(FRAME), "name of the input column"),
+    "no inputs": (
+        lambda m: m.update(FRAME),
+        r"name of the input column.* got none, for a frame with the columns \['t', 'wind', 'sky'\]",
+    ),
+    "a long frame as a wide one": (
+        lambda m: m.update(FRAME.assign(sensor="wind"), inputs="t"),
+        "'sensor'.*one observation.*`channel=` and `value=`",
+    ),
     "unknown columns": (
         lambda m: m.update(FRAME.assign(speed=1.0, gust=2.0, hail=3.0), inputs="t"),
         "'speed' and 2 more",

@@ -3,16 +3,36 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import streamgp
+import streamgp.client
+import streamgp.river
+import streamgp.service
+import streamgp.sklearn
+import streamgp.skpro
+import streamgp.sktime
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
-def test_every_exported_name_is_in_the_reference():
+PACKAGES = [
+    streamgp,
+    streamgp.client,
+    streamgp.river,
+    streamgp.service,
+    streamgp.sklearn,
+    streamgp.skpro,
+    streamgp.sktime,
+]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_every_exported_name_is_in_the_reference(package):
     pages = "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
-    named = set(re.findall(r"^::: streamgp\.(\w+)$", pages, re.MULTILINE))
-    assert set(streamgp.__all__) == named & set(streamgp.__all__)
+    named = set(re.findall(r"^::: (streamgp[.\w]*)$", pages, re.MULTILINE))
+    assert {f"{package.__name__}.{name}" for name in package.__all__} <= named
 
 
 def test_every_decision_is_listed():

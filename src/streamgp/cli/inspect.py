@@ -60,6 +60,8 @@ def _latents(model: sgp.ContinualGP) -> Table:
 
 def _budget(model: sgp.ContinualGP) -> str | None:
     """How much of the budget of inducing points is in use; None if there is no budget."""
+    if model.engine == "chain":  # it has as many times as the stream needs
+        return None
     budget = model._version.updater.engines.strategy.budget
     if budget is None or not model.inducing_points:
         return None
@@ -106,5 +108,8 @@ def _flat(parameters: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
     for name, value in parameters.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            for part in value:  # of a sum or a product
+                yield from _flat(part, f"{prefix}{part['kind']}.")
         elif name != "kind":
             yield f"{prefix}{name}", np.array2string(np.asarray(value), precision=4)

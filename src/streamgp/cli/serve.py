@@ -41,15 +41,21 @@ def demo(listening: Listening, seconds: float) -> None:
     Args:
         listening: Where to listen.
         seconds: The time between two batches.
+
+    Raises:
+        ImportError: If the package with the data is missing.
     """
     from streamgp.cli import serve_demo
 
+    rows = serve_demo.batches()  # if the data are missing, say so before anything starts
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(Path(folder) / "demo.db", open=True)
         serving = server(settings, listening)
         stop = threading.Event()
         url = address(listening)
-        feeder = threading.Thread(target=serve_demo.feed, args=(url, seconds, stop), daemon=True)
+        feeder = threading.Thread(
+            target=serve_demo.feed, args=(url, rows, seconds, stop), daemon=True
+        )
         print(f"Open {url} in a browser. Ctrl-C ends the demonstration.", flush=True)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the folder is removed
         feeder.start()

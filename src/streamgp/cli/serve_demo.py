@@ -2,7 +2,7 @@
 
 import datetime
 import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,15 @@ _HOURS = 6  # of one batch
 _CHANNELS = {"temperature": "Gaussian", "rain": "Bernoulli", "departures": "Poisson"}
 _MODEL = {"latents": 2, "seasons": ["1D"], "learning": {"every": 150}}
 
+Rows = list[dict[str, Any]]
 
-def feed(url: str, seconds: float, stop: threading.Event) -> None:
+
+def feed(url: str, stream: Sequence[Rows], seconds: float, stop: threading.Event) -> None:
     """Make a model and send it the stream, at a pace that can be watched.
 
     Args:
         url: The address of the service.
+        stream: The batches, as `batches` gives them.
         seconds: The time between two batches.
         stop: Set when the demonstration ends.
     """
@@ -29,7 +32,7 @@ def feed(url: str, seconds: float, stop: threading.Event) -> None:
             model = client.create(
                 _NAME, _CHANNELS, data={"inputs": "time"}, model=_MODEL
             ) if _waits(client) else client.model(_NAME)  # fmt: skip
-            for number, rows in enumerate(batches()):
+            for number, rows in enumerate(stream):
                 if stop.is_set():
                     return
                 model.update(rows, key=f"demo-{number}")
@@ -44,7 +47,7 @@ def _waits(client: Client) -> bool:
     return _NAME not in client.models()
 
 
-def batches() -> Iterator[list[dict[str, Any]]]:
+def batches() -> list[Rows]:
     """The airport's hours as rows, a few hours at a time. What was not observed is missing."""
     channels = airport.load()
     first = datetime.datetime.fromisoformat(airport.FIRST_DAY).replace(tzinfo=datetime.UTC)
@@ -53,6 +56,7 @@ def batches() -> Iterator[list[dict[str, Any]]]:
         name: dict(zip(np.round(24 * c.t).astype(int).tolist(), c.y.tolist(), strict=True))
         for name, c in channels.items()
     }
+    found = []
     for begin in range(0, int(hours[-1]) + 1, _HOURS):
         rows = []
         for hour in range(begin, begin + _HOURS):
@@ -61,4 +65,5 @@ def batches() -> Iterator[list[dict[str, Any]]]:
                 time = first + datetime.timedelta(hours=hour)
                 rows.append({"time": time.isoformat(), **seen})
         if rows:
-            yield rows
+            found.append(rows)
+    return found

@@ -127,8 +127,8 @@ class AsyncRemoteModel:
 
         Args:
             data: A pandas or polars frame, or a list of rows (dictionaries).
-            key: An idempotency key; by default a new one. Give your own to send a batch again after
-                this program was stopped.
+            key: An idempotency key, without spaces; by default a new one. Give your own to send a
+                batch again after this program was stopped.
 
         Returns:
             A `RemoteReport`.

@@ -74,7 +74,9 @@ def input_columns(frame: Any, inputs: Any, known: tuple[Any, ...]) -> list[Any]:
         raise DataError(
             problem(
                 "the name of the input column, or a list of names",
-                "none" if inputs is None else repr(inputs),
+                f"none, for a frame with the columns {names(frame)}"
+                if inputs is None
+                else repr(inputs),
                 'Call `update(frame, inputs="date")`, with the name of your column.',
             )
         )

@@ -274,7 +274,8 @@ def _check_wide(
             problem(
                 expected,
                 and_more(repr(unknown[0]), len(unknown)),
-                "Drop it, or add it first with `add_channel`.",
+                "Drop it, or add it first with `add_channel`. If each row of the frame is one "
+                "observation, name the columns that say what it is: `channel=` and `value=`.",
             )
         )
     by_default = [name for c, names in found.items() if c not in named for name in names]

@@ -268,7 +268,7 @@ def _check_likelihood(name: str, likelihood: Any) -> None:
             problem(
                 f"a likelihood for channel {name!r}",
                 repr(likelihood),
-                "Pass an instance, such as `Gaussian()`.",
+                "Pass an instance, such as `Gaussian()`, or a dictionary of them by name.",
             )
         )
 

@@ -9,11 +9,11 @@ from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Likelihood
 
 # Okabe and Ito's colours.
-BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-_PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", VERMILLION, "#7A7A7A")
+BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+_PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", VERMILION, "#7A7A7A")
 _DASHES = ("-", "--", ":", "-.")
 
-MODEL, PAST, NEW, INK = BLUE, "0.4", VERMILLION, "0.15"
+MODEL, PAST, NEW, INK = BLUE, "0.4", VERMILION, "0.15"
 BAND_ALPHA = 0.22
 
 

@@ -242,6 +242,7 @@ function openToken() {
   if (!$("token-dialog").open) $("token-dialog").showModal();
 }
 $("token-button").addEventListener("click", openToken);
+$("token-cancel").addEventListener("click", () => $("token-dialog").close("cancel")); // not a submit button: Enter would press it
 $("token-dialog").addEventListener("close", () => {
   if ($("token-dialog").returnValue === "save") {
     token.set($("token").value.trim());

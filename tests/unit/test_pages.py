@@ -1,0 +1,113 @@
+"""What pages tell their readers to type: commands, extras, tests that show a promise."""
+
+import argparse
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.quick_start import blocks
+from tests.unit.test_readme import PAGES, README, ROOT, named
+
+from streamgp.cli.main import _parser
+from streamgp_lab.cli.main import _parser as _lab_parser
+
+DOCS = ROOT / "docs"
+# Pages to look things up in. Examples of the reference are in docstrings, where doctest runs them.
+LOOKED_UP = {"architecture.md", "decisions.md", "glossary.md"}
+PARSERS = {"streamgp": _parser, "streamgp-lab": _lab_parser}
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = set(CONFIGURATION["project"]["optional-dependencies"])
+
+
+def teaches(page: Path) -> bool:
+    return page.parent.name not in {"adr", "reference"} and page.name not in LOOKED_UP
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands of this project in some lines of a shell, word by word."""
+    found = []
+    for line in text.replace("\\\n", " ").splitlines():
+        for part in re.split(r"\||\$\(", re.sub(r"(^|\s)#.*", "", line)):
+            if part.strip().startswith(tuple(PARSERS)):
+                found.append(shlex.split(part.split("<")[0].rstrip(" )")))
+    return found
+
+
+def consoles(page: Path) -> list[list[str]]:
+    shown = re.findall(r"^```console\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [words for block in shown for words in commands(block)]
+
+
+def assert_understood(words: list[str]) -> None:
+    try:
+        PARSERS[words[0]]().parse_args(words[1:])
+    except SystemExit as error:
+        pytest.fail(f"`{' '.join(words)}` ends with {error.code}")
+
+
+def test_commands_are_found_in_what_shells_are_given():
+    text = "make demo\ntail -f x | streamgp run a.toml - \\\n  --format jsonl  # rows\n"
+    text += "T=$(streamgp token t --name me)\nstreamgp run a.toml - < b.csv\n"
+    assert commands(text) == [
+        ["streamgp", "run", "a.toml", "-", "--format", "jsonl"],
+        ["streamgp", "token", "t", "--name", "me"],
+        ["streamgp", "run", "a.toml", "-"],
+    ]
+    with pytest.raises(pytest.fail.Exception):
+        assert_understood(["streamgp", "run", "--such-an-option"])
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if consoles(page)], ids=named)
+def test_commands_of_a_page_are_understood(page):
+    for words in consoles(page):
+        assert_understood(words)
+
+
+def helps(parser: argparse.ArgumentParser) -> list[str]:
+    """The help of a command and of those below it."""
+    below = [
+        each
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for each in action.choices.values()
+    ]
+    return [parser.format_help(), *(text for each in below for text in helps(each))]
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_examples_in_the_help_are_understood(name):
+    examples = [
+        words
+        for text in helps(PARSERS[name]())
+        for words in commands(text.partition("examples:")[2])
+    ]
+    assert examples
+    for words in examples:
+        assert_understood(words)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in DOCS.glob("**/*.md") if teaches(page)], ids=named
+)
+def test_a_page_that_teaches_has_an_example(page):
+    assert blocks(page.read_text()) or consoles(page) or page.name == "spark.md"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_extras_that_a_page_names_exist(page):
+    for extras in re.findall(r"(?:streamgp|\.)\[([\w,]+)\]'", page.read_text()):
+        assert set(extras.split(",")) <= EXTRAS
+
+
+def test_every_promise_has_its_test():
+    page = (DOCS / "guarantees.md").read_text()
+    shown = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page)
+    assert len(shown) > 20
+    for path, name in shown:
+        assert re.search(rf"^def {name}\(", (ROOT / path).read_text(), re.MULTILINE), name
+
+
+def test_the_readme_is_short():
+    assert len(README.read_text().splitlines()) < 150
