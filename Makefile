@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo serve-demo test test-page test-postgres test-spark lint wheel docs bench clean
+.PHONY: setup demo serve-demo test test-nats test-page test-postgres test-spark lint wheel docs bench clean
 
 setup: .venv/ready
 
@@ -25,6 +25,11 @@ test: setup
 test-page: setup
 	command -v chromium >/dev/null || apt-get install --yes --quiet chromium || true
 	$(BIN)/pytest tests/service/test_page.py
+
+# Streams of a NATS server that the tests start themselves. Where it is missing and cannot be installed, they are skipped.
+test-nats: setup
+	command -v nats-server || ls /usr/sbin/nats-server || (apt-get update -q && apt-get install -q -y nats-server) || true
+	$(BIN)/pytest tests/service/test_nats.py
 
 # Stores in a PostgreSQL server that the tests start themselves. Its programs are installed if they are not there.
 test-postgres: setup

@@ -29,6 +29,10 @@ class StaleError(StreamGPError, RuntimeError):
     """What a store holds has changed since it was read; nothing of the transaction is in it."""
 
 
+class SourceError(StreamGPError, OSError):
+    """A feed cannot be read, perhaps only for now."""
+
+
 class UnknownKeyError(StreamGPError, KeyError):
     """A store or a fleet has no model of that key."""
 

@@ -1,13 +1,16 @@
-"""A service that listens on a free port of this machine, for tests."""
+"""A service that listens on a free port of this machine, and runs that follow feeds, for tests."""
 
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 import time
 
 import httpx
 import numpy as np
 
+import streamgp as sgp
 from streamgp.service import Limits, Listening, Settings, server
 
 SPECIFICATION = {
@@ -19,6 +22,24 @@ SPECIFICATION = {
         "learning": False,
     },
 }
+
+CONFIG = """
+[channels]
+level = { kind = "Gaussian", noise = 0.3 }
+alarm = "Bernoulli"
+
+[data]
+inputs = "hour"
+
+[model]
+latents = [{ kind = "RBF", lengthscale = 3.0 }]
+inducing = { kind = "Adaptive", budget = 12 }
+learning = false
+
+[stream]
+batch = 5
+snapshot = 0
+"""
 
 
 def specification(name, **changes):
@@ -61,3 +82,28 @@ def serving(path, *, tokens=(), cache=8, port=0, sources=(), **limits):
         thread.join(20)
         listening.close()
         assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def running(path, source):
+    """`streamgp run` in a process of its own."""
+    config = path.with_name("run.toml")
+    config.write_text(CONFIG)
+    words = [sys.executable, "-m", "streamgp", "run", f"{config}", source, "--model", f"{path}"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def learned(path):
+    return sgp.load(path).observations["level"] if path.exists() else 0
+
+
+def wait_for_run(process, path, count):
+    until = time.monotonic() + 60
+    while learned(path) < count:
+        assert process.poll() is None, process.stderr.read().decode()
+        assert time.monotonic() < until
+        time.sleep(0.02)

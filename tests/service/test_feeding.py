@@ -1,14 +1,17 @@
 """Models that follow a feed: every message once, whatever comes in between."""
 
 import json
+import os
+import signal
 import time
 
 import pytest
 
+import streamgp as sgp
 from streamgp.cli import main
 from streamgp.errors import ConfigurationError
 from streamgp.service.feeding import Source
-from tests.service.running import rows, serving, specification
+from tests.service.running import rows, running, serving, specification, wait_for_run
 
 
 def lines(*batches):
@@ -69,7 +72,16 @@ def test_csv(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "url", ["file:///a", "http://a/b?model=c", "kafka://a:1?model=b", "kafka://a:1/?model=b", "x"]
+    "url",
+    [
+        "file:///a",
+        "http://a/b?model=c",
+        "kafka://a:1?model=b",
+        "kafka://a:1/?model=b",
+        "x",
+        "nats:///a?model=b",
+        "nats://me:secret@a:1/b?model=c",
+    ],
 )
 def test_a_source_names_a_feed_and_a_model(url):
     with pytest.raises(ConfigurationError, match="such as"):
@@ -78,7 +90,9 @@ def test_a_source_names_a_feed_and_a_model(url):
         main(["serve", "--no-tokens", "--source", url])
 
 
-def test_a_topic_of_kafka_is_followed_through_restarts(tmp_path):
+@pytest.fixture
+def topic():
+    """The address of a topic of librdkafka's mock broker, and a function that sends rows there."""
     kafka = pytest.importorskip("confluent_kafka", reason="needs confluent-kafka")
     producer = kafka.Producer(
         {"bootstrap.servers": "x", "test.mock.num.brokers": 1, "log_level": 0}
@@ -91,8 +105,13 @@ def test_a_topic_of_kafka_is_followed_through_restarts(tmp_path):
             producer.produce("readings", text.encode(), partition=number % 2)
         producer.flush(10)
 
+    return f"kafka://{broker.host}:{broker.port}/readings", send
+
+
+def test_a_topic_of_kafka_is_followed_through_restarts(tmp_path, topic):
+    address, send = topic
     send(rows(10))
-    url = f"kafka://{broker.host}:{broker.port}/readings?model=plant"
+    url = f"{address}?model=plant"
     with serving(tmp_path / "models.db", sources=(url,)) as service:
         service.post("/v1/models", json=specification("plant"))
         assert wait_for(service, 10) == 10
@@ -104,3 +123,19 @@ def test_a_topic_of_kafka_is_followed_through_restarts(tmp_path):
         assert wait_for(service, 20) == 20
         time.sleep(0.5)
         assert wait_for(service, 20) == 20
+
+
+def test_a_run_follows_a_topic_of_kafka_through_kills(tmp_path, topic):
+    url, send = topic
+    path = tmp_path / "run.sgp"
+    for step in range(2):
+        send(rows(20, begin=20 * step))
+        with running(path, url) as process:
+            wait_for_run(process, path, 20 * step + 10)
+            os.kill(process.pid, signal.SIGKILL)  # in the middle
+    with running(path, url) as process:
+        wait_for_run(process, path, 40)
+        time.sleep(0.5)
+        process.terminate()
+        process.communicate(timeout=30)
+    assert sgp.load(path).observations == {"level": 40, "alarm": 40}

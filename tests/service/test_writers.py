@@ -3,10 +3,13 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from streamgp.service import engine as engines
+from streamgp.service import memory
 from streamgp.service.lanes import Lanes
 from streamgp.service.problems import RefusedError
 from tests.service.running import rows, serving, specification
@@ -175,3 +178,23 @@ def test_many_writers_of_many_models_lose_nothing(service):
     assert all(answer.status_code == 200 for answer in answers)
     for name in "ab":
         assert service.get(f"/v1/models/{name}").json()["observations"]["level"] == 24
+
+
+@pytest.mark.skipif(memory._malloc_trim is None, reason="needs the GNU C library")
+def test_memory_of_a_long_update_goes_back_to_the_system(monkeypatch):
+    monkeypatch.setattr(memory, "_LONG", 0.0)
+
+    def resident():
+        text = Path("/proc/self/status").read_text()
+        return int(text.split("VmRSS:")[1].split()[0]) / 1024
+
+    def work():
+        parts = [np.ones(8000) for _ in range(2000)]  # 128 MB
+        return parts[-1]  # which is behind all others, so that they are not at the heap's end
+
+    lanes = Lanes(1, 5, 5)
+    before = resident()
+    kept = lanes.submit("a", work).result()
+    lanes.close()
+    assert kept.sum() == 8000
+    assert resident() < before + 40

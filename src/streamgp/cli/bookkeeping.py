@@ -22,7 +22,7 @@ class Bookkeeping:
         history: The scores of some of the batches, in order.
         config: The configuration that the model was made with; None if no run has made it.
         predictions: The size in bytes of the file of predictions.
-        place: How far a file that is followed was read; None if no file is followed.
+        place: How far what is followed was read; None if nothing is followed.
     """
 
     rows: int = 0

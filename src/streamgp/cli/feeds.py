@@ -1,36 +1,45 @@
 """Where the rows of a run come from, and which of them were learned before."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
 from streamgp.cli import follow, tables
+from streamgp.cli.broker import BrokerFeed
 from streamgp.configuration import Config
 from streamgp.errors import ConfigurationError, problem
-from streamgp.sources import Place
+from streamgp.sources import urls
 
 
 class Source(NamedTuple):
     """A table that is to be learned.
 
     Attributes:
-        name: Its file, or `-` for standard input.
+        name: Its file, `-` for standard input, or the URL of a feed that a broker has.
         format: Its format, if the name of its file does not tell.
         is_followed: Whether to wait for further rows at the end of the file.
         skip_learned: Whether the rows of standard input begin again with the first one, so that
             those that were learned are left out. Rows of files that were learned always are.
+        settings: A TOML file with settings of brokers.
     """
 
     name: str
     format: str | None = None
     is_followed: bool = False
     skip_learned: bool = False
+    settings: Path | None = None
 
     @property
     def is_standard_input(self) -> bool:
         """Whether it is not a file."""
         return self.name == tables.STDIN
+
+    @property
+    def is_of_a_broker(self) -> bool:
+        """Whether it is a feed of messages."""
+        return urls.kind(self.name) in urls.BROKERS
 
 
 class Learned(NamedTuple):
@@ -39,12 +48,12 @@ class Learned(NamedTuple):
     Attributes:
         where: What has learned it, in words.
         rows: The number of rows.
-        place: How far a file that is followed was read.
+        place: How far what is followed was read, as JSON has it.
     """
 
     where: str
     rows: int
-    place: Place | None
+    place: Any
 
 
 def feed(
@@ -56,6 +65,13 @@ def feed(
         ConfigurationError: If the source cannot be followed, or has to be.
     """
     columns, size = config.data.columns, config.stream.batch
+    if source.is_of_a_broker:
+        messages = BrokerFeed(
+            source.name, size, columns, place=learned.place, settings=source.settings,
+            console=console,
+        )  # fmt: skip
+        _say(console, source, learned, 0)
+        return iter(messages)
     skip = learned.rows if source.skip_learned or not source.is_standard_input else 0
     if source.is_followed:
         skip = skip if learned.place is None else 0
@@ -65,11 +81,12 @@ def feed(
         _say(console, source, learned, skip, is_lost=growing.is_lost)
         return iter(growing)
     if learned.place is not None and not source.is_standard_input:
+        what = learned.place.get("feed", "`--follow`")
         raise ConfigurationError(
             problem(
-                f"`--follow`, with which {learned.where} was made",
+                f"{what}, with which {learned.where} was made",
                 "a file whose rows are to be counted from its begin",
-                "Add `--follow`, or start anew with `--restart`.",
+                f"Add {what}, or start anew with `--restart`.",
             )
         )
     _say(console, source, learned, skip)
@@ -89,7 +106,7 @@ def _say(
         )
     elif skip:
         what = f"The first {skip:,} rows of {name} are skipped."
-    elif source.is_followed:
+    elif source.is_followed or source.is_of_a_broker:
         what = f"The run goes on with the next row of {name}."
     else:
         what = f"No row of {name} is skipped."

@@ -5,7 +5,6 @@ place. One transaction replaces what has changed of all of them, so that a run m
 moment and continued, as `streamgp run` may.
 """
 
-import dataclasses
 import time
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
@@ -20,7 +19,6 @@ from streamgp.cli.running import bar, interruptions
 from streamgp.configuration import Config
 from streamgp.errors import ConfigurationError, problem
 from streamgp.fleet.report import FleetReport
-from streamgp.sources import Place
 from streamgp.store import Store
 
 Show = Callable[[int, FleetReport], None]
@@ -44,8 +42,7 @@ class Run:
             store.close()
             raise
         self.rows: int = 0 if book is None else book["rows"]
-        place = None if book is None else book["place"]
-        self.place = None if place is None else Place(**place)
+        self.place: Any = None if book is None else book["place"]
 
     def _check_same_configuration(self, store: Store, book: dict[str, Any] | None) -> None:
         if book is None and not store.keys():
@@ -85,8 +82,7 @@ class Run:
             else:
                 is_over = True
             if (self.rows, self.place) != before:
-                place = None if self.place is None else dataclasses.asdict(self.place)
-                book = {"rows": self.rows, "place": place, "config": self.meaning}
+                book = {"rows": self.rows, "place": self.place, "config": self.meaning}
                 change.set_offset(_RUN, book)
         return not is_over
 

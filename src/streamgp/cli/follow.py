@@ -1,9 +1,10 @@
 """`streamgp run --follow`: rows of a file as others write them, in batches of a given size."""
 
+import dataclasses
 import io
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -19,11 +20,11 @@ class Piece(NamedTuple):
 
     Attributes:
         frame: The rows; None if there was time to look around and no batch is complete.
-        place: Of a file that is followed.
+        place: Where to go on, as JSON has it; None for a table that is not followed.
     """
 
     frame: pd.DataFrame | None
-    place: Place | None
+    place: Any
 
 
 class Feed:
@@ -53,7 +54,7 @@ class Feed:
         rows: int,
         times: list[str],
         *,
-        place: Place | None,
+        place: Any,
         skip: int = 0,
         format: str | None = None,  # noqa: A002
     ):
@@ -68,7 +69,8 @@ class Feed:
             )
         self._source, self._rows, self._times, self._skip = source, rows, times, skip
         self._place = place
-        self._follower = Follower(source, place, header=self._kind == "csv")
+        known = None if place is None else Place(**place)
+        self._follower = Follower(source, known, header=self._kind == "csv")
         self.is_lost = self._follower.lost
 
     def __iter__(self) -> Iterator[Piece]:
@@ -78,11 +80,11 @@ class Feed:
             came = self._follower.read(self._rows - len(held))
             held += came.lines
             if held and (came.ended or len(held) == self._rows):
-                self._place = came.place
-                yield Piece(self._frame(came, held), came.place)
+                self._place = _plain(came.place)
+                yield Piece(self._frame(came, held), self._place)
                 held = []
             elif came.ended:
-                self._place = came.place
+                self._place = _plain(came.place)
             elif not came.lines:
                 yield Piece(None, self._place)
                 time.sleep(_PAUSE)
@@ -96,3 +98,7 @@ class Feed:
     def _frame(self, came: Lines, held: list[bytes]) -> pd.DataFrame:
         text = b"".join([came.header, *held])
         return tables.parsed(io.BytesIO(text), self._kind, self._source, self._times)
+
+
+def _plain(place: Place | None) -> Any:
+    return None if place is None else dataclasses.asdict(place)

@@ -36,7 +36,11 @@ def add_command(
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Options that say what is learned."""
     parser.add_argument("config", type=Path, metavar="CONFIG.toml", help="the configuration")
-    parser.add_argument("data", help="a .csv, .parquet or .jsonl file, or - for standard input")
+    parser.add_argument(
+        "data",
+        help="a .csv, .parquet or .jsonl file, - for standard input, or a feed: "
+        "kafka://broker:9092/topic or nats://server:4222/STREAM",
+    )
     parser.add_argument(
         "--skip-learned", action="store_true",
         help="skip as many rows of standard input as were learned before; files are always "
@@ -46,14 +50,26 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         "--follow", action="store_true",
         help="wait for further rows at the end of the file, a .csv or .jsonl one that others write",
     )  # fmt: skip
+    add_source_config(parser)
     add_format(parser)
+
+
+def add_source_config(parser: argparse.ArgumentParser) -> None:
+    """The settings of feeds that brokers have."""
+    parser.add_argument(
+        "--source-config", type=Path, metavar="FILE",
+        help="a TOML file with settings of brokers, such as passwords: the table [kafka] has those "
+        "of librdkafka, [nats] those of nats.connect",
+    )  # fmt: skip
 
 
 def source(options: argparse.Namespace) -> "Source":
     """What `add_source` has read."""
     from streamgp.cli.feeds import Source
 
-    return Source(options.data, options.format, options.follow, options.skip_learned)
+    return Source(
+        options.data, options.format, options.follow, options.skip_learned, options.source_config
+    )
 
 
 def add_predicting(parser: argparse.ArgumentParser) -> None:

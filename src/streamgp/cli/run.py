@@ -7,12 +7,13 @@ size that the file of predictions had at that time. A run that finds a snapshot 
   so that the model ends as if the run had never been stopped.
 - A file that is followed is continued after the place that the snapshot has, even if the file was
   rotated since. Rows wait there until their batch is complete.
+- A feed that a broker has is continued after the place that the snapshot has, too.
 - From standard input, it learns every row. Only a caller who sends the same rows again asks to
   leave out those that were learned.
 - It cuts off the predictions that were written after the snapshot, and writes them again.
 """
 
-import dataclasses
+import copy
 import time
 from pathlib import Path
 
@@ -21,13 +22,13 @@ from rich.console import Console
 
 import streamgp as sgp
 from streamgp.cli.bookkeeping import Bookkeeping
+from streamgp.cli.broker import passed_over
 from streamgp.cli.feeds import Learned, Source, feed
 from streamgp.cli.prequential import Predictions, as_observations, predicted, scored
 from streamgp.cli.running import bar, interruptions
 from streamgp.configuration import Config
 from streamgp.errors import ConfigurationError, problem
 from streamgp.online.report import UpdateReport
-from streamgp.sources import Place
 
 _HISTORY = 256  # the largest number of scores that a snapshot keeps
 
@@ -49,15 +50,6 @@ class Run:
     def rows(self) -> int:
         """How many rows the model has learned, in this run and before it."""
         return self.book.rows
-
-    @property
-    def place(self) -> Place | None:
-        """How far a file that is followed was read."""
-        return None if self.book.place is None else Place(**self.book.place)
-
-    @place.setter
-    def place(self, place: Place | None) -> None:
-        self.book.place = None if place is None else dataclasses.asdict(place)
 
     def _check_same_configuration(self) -> None:
         if self.book.config == self.config.meaning:
@@ -85,6 +77,17 @@ class Run:
         self.book.rows += len(frame)
         self._remember(report)
         return report
+
+    def can_learn(self, row: pd.DataFrame) -> bool:
+        """Whether the model would learn a row."""
+        data = self.config.data
+        try:
+            copy.copy(self.model).update(
+                row, inputs=data.inputs, channel=data.channel, value=data.value, learn=False
+            )
+        except (ValueError, TypeError):
+            return False
+        return True
 
     def _remember(self, report: UpdateReport) -> None:
         """Keep the scores. When there are too many, keep every second one."""
@@ -118,14 +121,15 @@ def run(
     """
     console = Console(stderr=True)
     running = Run(config, path, out, resume=resume)
-    pieces = feed(source, config, Learned(str(path), running.rows, running.place), console)
+    pieces = feed(source, config, Learned(str(path), running.rows, running.book.place), console)
     with interruptions() as interrupted, bar(console, running.rows) as show:
         saved, is_due = time.monotonic(), False
         for frame, place in pieces:
             if frame is not None:
-                show(len(frame), _scores(running.take(frame)))
-            is_due |= frame is not None or place != running.place
-            running.place = place
+                report = _taken(running, frame, source, console)
+                show(len(frame), "" if report is None else _scores(report))
+            is_due |= frame is not None or place != running.book.place
+            running.book.place = place
             if is_due and (interrupted or time.monotonic() - saved >= config.stream.snapshot):
                 running.save()
                 saved, is_due = time.monotonic(), False
@@ -145,6 +149,21 @@ def run(
         running.predictions.end()
     console.print(f"{running.model!r}\nModel: {path}")
     return True
+
+
+def _taken(
+    running: Run, frame: pd.DataFrame, source: Source, console: Console
+) -> UpdateReport | None:
+    """Learn a batch. Of messages, which nobody can take back, those that cannot be are left out."""
+    try:
+        return running.take(frame)
+    except (ValueError, TypeError):
+        if not source.is_of_a_broker:
+            raise
+    rows = [frame.iloc[[n]].dropna(axis="columns", how="all") for n in range(len(frame))]
+    fine = [row for row in rows if running.can_learn(row)]
+    passed_over(console, len(frame) - len(fine))
+    return running.take(pd.concat(fine, ignore_index=True)) if fine else None
 
 
 def _scores(report: UpdateReport) -> str:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from streamgp.cli.options import add_command
+from streamgp.cli.options import add_command, add_source_config
 
 _EXAMPLES = """
 examples:
@@ -36,12 +36,11 @@ def add(commands: Any) -> None:
     serve.add_argument("--cache", type=int, default=64, help="models in memory (default: 64)")
     serve.add_argument(
         "--source", action="append", default=[], metavar="URL",
-        help="a feed that a model follows: file:///readings.jsonl?model=plant or "
-        "kafka://broker:9092/topic?model=plant; the option may be repeated",
+        help="a feed that a model follows: file:///readings.jsonl?model=plant, "
+        "kafka://broker:9092/topic?model=plant or nats://server:4222/STREAM?model=plant; "
+        "the option may be repeated",
     )  # fmt: skip
-    serve.add_argument(
-        "--kafka-config", type=Path, metavar="FILE", help="a TOML file of librdkafka's settings"
-    )
+    add_source_config(serve)
     serve.add_argument("--ssl-certfile", metavar="FILE", help="the TLS certificate")
     serve.add_argument("--ssl-keyfile", metavar="FILE", help="the key of the TLS certificate")
     serve.add_argument(
@@ -75,7 +74,7 @@ def _serve(options: argparse.Namespace) -> None:
         open=options.no_tokens,
         cache=options.cache,
         sources=tuple(options.source),
-        kafka=options.kafka_config,
+        source_settings=options.source_config,
     )
     serve.run(settings, listening)
 

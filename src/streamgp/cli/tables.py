@@ -74,7 +74,7 @@ def pieces(
     reader = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[kind]
     with _readable(source):
         for frame in _exactly(reader(source, rows), rows, skip):
-            yield _with_times(frame, times)
+            yield with_times(frame, times)
 
 
 def parsed(data: BinaryIO, kind: str, source: str, times: list[str]) -> pd.DataFrame:
@@ -91,9 +91,9 @@ def parsed(data: BinaryIO, kind: str, source: str, times: list[str]) -> pd.DataF
     """
     with _readable(source):
         if kind == "csv":
-            return _with_times(pd.read_csv(data), times)
+            return with_times(pd.read_csv(data), times)
         lines = enumerate(data.read().decode().splitlines(), 1)
-        return _with_times(pd.DataFrame([_object(line, n) for n, line in lines]), times)
+        return with_times(pd.DataFrame([_object(line, n) for n, line in lines]), times)
 
 
 @contextlib.contextmanager
@@ -194,7 +194,8 @@ def _exactly(frames: Iterator[pd.DataFrame], rows: int, skip: int) -> Iterator[p
         yield pd.concat(held, ignore_index=True)
 
 
-def _with_times(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+def with_times(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """A table whose columns of those names hold times, if they held text."""
     for name in columns:
         if name in frame and not pd.api.types.is_numeric_dtype(frame[name]):
             try:

@@ -15,6 +15,7 @@ from streamgp.service.guard import Guard
 from streamgp.service.routes import health, inference, members, models, page
 from streamgp.service.settings import Settings
 from streamgp.service.shapes import ProblemDocument
+from streamgp.sources import urls
 from streamgp.version import __version__
 
 
@@ -40,9 +41,9 @@ def create_app(settings: Settings) -> FastAPI:
         >>> "/v1/models/{name}/predict" in app.openapi()["paths"]
         True
     """
-    sources = [Source(url, settings.kafka) for url in settings.sources]
-    for source in sources:
-        source.check_installed()
+    sources = [Source(url, settings.source_settings) for url in settings.sources]
+    for url in settings.sources:
+        urls.check_installed(url)
     engine = Engine(settings)
 
     @asynccontextmanager

@@ -6,13 +6,9 @@ that the model has learned.
 
 import copy
 import dataclasses
-import importlib
 import logging
 import threading
-import tomllib
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 
@@ -20,7 +16,7 @@ from streamgp.errors import ConfigurationError, StoreError, StreamGPError, probl
 from streamgp.service import names, tables
 from streamgp.service.engine import Batch, Engine, updated
 from streamgp.service.problems import RefusedError
-from streamgp.sources import AbstractFeed, FileFeed, Messages
+from streamgp.sources import Messages, flat, urls
 
 _log = logging.getLogger(__name__)
 _MOST = 500  # messages of a batch
@@ -33,44 +29,30 @@ class Source:
     """A feed and the model that follows it.
 
     Attributes:
-        url: `file:///readings.jsonl?model=plant` or `kafka://broker:9092/topic?model=plant`.
-        settings: A TOML file with settings of librdkafka, for Kafka.
+        url: `file:///readings.jsonl?model=plant`, `kafka://broker:9092/topic?model=plant` or
+            `nats://server:4222/STREAM?model=plant`.
+        settings: A TOML file with settings of brokers, as `streamgp.sources.urls.opened` reads it.
     """
 
     url: str
     settings: Path | None = None
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("file", "kafka") or not self.model or len(parts.path) < 2:
+        if urls.kind(self.url) is None or not self.model:
             raise ConfigurationError(
                 problem(
-                    "a source such as file:///readings.jsonl?model=plant or "
-                    "kafka://broker:9092/topic?model=plant",
+                    "a source such as file:///readings.jsonl?model=plant, "
+                    "kafka://broker:9092/topic?model=plant or "
+                    "nats://server:4222/STREAM?model=plant",
                     repr(self.url),
-                    "Name the feed and the model.",
+                    "Name the feed and the model; keep secrets in the file of settings.",
                 )
             )
 
     @property
     def model(self) -> str:
         """The name of the model."""
-        return parse_qs(urlsplit(self.url).query).get("model", [""])[0]
-
-    def check_installed(self) -> None:
-        """Raise an `ImportError` if a package is missing that the feed needs."""
-        if urlsplit(self.url).scheme == "kafka":
-            importlib.import_module("streamgp.sources.kafka")
-
-    def opened(self, place: Any) -> AbstractFeed:
-        """The feed, from a place on."""
-        parts = urlsplit(self.url)
-        if parts.scheme == "file":
-            return FileFeed(parts.path, place)
-        from streamgp.sources.kafka import KafkaFeed
-
-        text = "" if self.settings is None else self.settings.read_text(encoding="utf-8")
-        return KafkaFeed(parts.netloc, parts.path[1:], place, tomllib.loads(text))
+        return urls.asked(self.url, "model") or ""
 
 
 class Feeding(threading.Thread):
@@ -106,7 +88,7 @@ class Feeding(threading.Thread):
             self._ending.wait(_AGAIN)  # it may be made later
             return
         place = self._engine.store.offset(self._source.url)
-        feed = self._source.opened(place)
+        feed = urls.opened(self._source.url, place, self._source.settings)
         try:
             while not self._ending.is_set():
                 came = feed.read(_MOST)
@@ -147,7 +129,5 @@ class Feeding(threading.Thread):
 
     def _frame(self, messages: list[bytes], header: bytes) -> pd.DataFrame:
         kind = tables.CSV if header else tables.NDJSON
-        # A message may be written over several lines. In JSON those are the same as spaces.
-        flat = (message.strip().replace(b"\r", b" ").replace(b"\n", b" ") for message in messages)
-        body = header + b"\n".join(flat)
+        body = header + b"\n".join(map(flat, messages))
         return tables.read_table(kind, body, self._engine.settings.limits.rows)

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from streamgp.errors import problem
+from streamgp.service.memory import give_back
 from streamgp.service.problems import RefusedError, busy
 
 _LATEST = 0.2  # the weight of the latest piece of work in the average of how long one takes
@@ -96,8 +97,11 @@ class Lanes:
                 future.set_result(work())
             except BaseException as error:  # whoever waits for it has to know
                 future.set_exception(error)
+        del work, future
+        seconds = time.perf_counter() - begin
+        give_back(seconds)
         with self._lock:
-            self._seconds += _LATEST * (time.perf_counter() - begin - self._seconds)
+            self._seconds += _LATEST * (seconds - self._seconds)
             if lane.waiting and not self._closed:
                 self._pool.submit(self._next, key, lane)
             else:

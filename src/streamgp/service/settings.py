@@ -61,7 +61,8 @@ class Settings:
         cache: How many models are kept in memory.
         workers: How many models learn at the same time.
         sources: URLs of feeds that models follow, such as `file:///readings.jsonl?model=plant`.
-        kafka: A TOML file with settings of librdkafka, for feeds from Kafka.
+        source_settings: A TOML file with settings of feeds: the table `kafka` has those of
+            librdkafka, and `nats` those of `nats.connect`.
     """
 
     store: str | os.PathLike[str]
@@ -71,4 +72,4 @@ class Settings:
     cache: int = 64
     workers: int = dataclasses.field(default_factory=lambda: max(2, os.cpu_count() or 1))
     sources: tuple[str, ...] = ()
-    kafka: Path | None = None
+    source_settings: Path | None = None

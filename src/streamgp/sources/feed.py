@@ -21,6 +21,11 @@ class Messages(NamedTuple):
     place: Any
 
 
+def flat(message: bytes) -> bytes:
+    """A message that may be written over several lines, as one: in JSON they are as spaces."""
+    return message.strip().replace(b"\r", b" ").replace(b"\n", b" ")
+
+
 class AbstractFeed(abc.ABC):
     """A feed that can be read again from a place."""
 

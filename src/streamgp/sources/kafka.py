@@ -7,7 +7,7 @@ messages, and so handles each message once.
 from collections.abc import Mapping
 from typing import Any
 
-from streamgp.errors import DataError, problem
+from streamgp.errors import DataError, SourceError, problem
 from streamgp.sources.feed import AbstractFeed, Messages
 
 try:
@@ -32,6 +32,7 @@ class KafkaFeed(AbstractFeed):
 
     Raises:
         DataError: If there is no such topic.
+        SourceError: If no broker answers.
     """
 
     def __init__(
@@ -51,7 +52,12 @@ class KafkaFeed(AbstractFeed):
         self._consumer.assign([self._begin(number) for number in self._partitions()])
 
     def _partitions(self) -> list[int]:
-        found = self._consumer.list_topics(self._topic, timeout=_PATIENCE).topics[self._topic]
+        try:
+            found = self._consumer.list_topics(self._topic, timeout=_PATIENCE).topics[self._topic]
+        except confluent_kafka.KafkaException as error:
+            raise SourceError(
+                problem("a broker of Kafka that answers", f"{error}", "Check it and its address.")
+            ) from error
         if found.error is not None:
             raise DataError(
                 problem(f"a topic {self._topic!r}", f"{found.error}", "Create it first.")

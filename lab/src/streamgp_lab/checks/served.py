@@ -38,9 +38,7 @@ class Served:
     """
 
     def __init__(self, path: Path, cache: int = 64, sources: tuple[str, ...] = ()):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._given = (str(path), self.port, cache, sources)
         self.process: Any = None
@@ -75,3 +73,10 @@ class Served:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+
+def free_port() -> int:
+    """A port that nobody uses."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]

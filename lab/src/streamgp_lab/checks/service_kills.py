@@ -4,10 +4,12 @@ Two clients feed a model each, batch after batch, and send a batch again until i
 service is killed with SIGKILL and started again. Every batch must have been learned once and in
 order, and the files of the models must equal those of a service that was never killed.
 
-Meanwhile two further models follow a file that grows and a topic of Kafka (librdkafka's mock
-broker, in this process). Every message must have been learned once.
+Meanwhile further models follow a file that grows, a topic of Kafka (librdkafka's mock broker, in
+this process) and, if nats-server is installed, a stream of NATS JetStream, whose server is killed
+too, each tenth time. Every message must have been learned once.
 """
 
+import contextlib
 import json
 import tempfile
 import threading
@@ -19,12 +21,12 @@ import confluent_kafka
 import numpy as np
 
 from streamgp.client import Client
-from streamgp_lab.checks import command
+from streamgp_lab.checks import command, nats_server
 from streamgp_lab.checks.served import Served
 from streamgp_lab.progress import bar
 
 NAMES = ("batches", "samples")
-FOLLOWERS = ("file", "kafka")
+FOLLOWERS = ("file", "kafka", "nats") if nats_server.program() else ("file", "kafka")
 CHANNELS = {"level": "Gaussian", "alarm": "Bernoulli"}
 MODEL = {
     "latents": 1,
@@ -84,10 +86,12 @@ class Feeder(threading.Thread):
 
 
 class Feeds(threading.Thread):
-    """Writes messages into a file and into a topic, without waiting for anybody."""
+    """Writes messages into a file, a topic and a stream."""
 
     def __init__(self, folder: Path):
         super().__init__(daemon=True)
+        self.nats = nats_server.NatsServer(folder / "nats") if "nats" in FOLLOWERS else None
+        self.broker = threading.Lock()  # whoever has it may use the NATS server, or kill it
         self.enough, self.sent = threading.Event(), 0
         self._path = folder / "readings.jsonl"
         self._path.touch()
@@ -95,22 +99,36 @@ class Feeds(threading.Thread):
             {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0}
         )
         (broker,) = self._producer.list_topics(timeout=10).brokers.values()
-        self.urls = (
+        urls = [
             f"file://{self._path}?model=file",
             f"kafka://{broker.host}:{broker.port}/readings?model=kafka",
-        )
+        ]
+        if self.nats is not None:
+            urls.append(f"nats://{self.nats.address}/{nats_server.STREAM}?model=nats")
+        self.urls = tuple(urls)
 
     def run(self) -> None:
         with self._path.open("a") as file:
             while not self.enough.wait(0.02):
-                for row in rows("batches", self.sent // 5):
+                batch = rows("batches", self.sent // 5)
+                for row in batch:
                     text = json.dumps(row)
                     file.write(f"{text}\n")
                     self._producer.produce("readings", text.encode())
                     self.sent += 1
                 file.flush()
                 self._producer.poll(0)
+                if self.nats is not None:
+                    with self.broker:
+                        self.nats.send(batch)
         self._producer.flush(30)
+
+    def kill_broker(self) -> None:
+        """Kill the NATS server, and start it again."""
+        if self.nats is not None:
+            with self.broker:
+                self.nats.kill()
+                self.nats.start()
 
     def compare(self, url: str) -> None:
         """Wait until all messages are learned, and see that none is learned twice."""
@@ -140,15 +158,17 @@ def disturbed(path: Path, kills: int, seed: int, line: Any) -> tuple[dict, list[
     """Feed a service that is killed again and again."""
     feeds = Feeds(path.parent)
     generator, served = np.random.default_rng(seed), Served(path, sources=feeds.urls)
-    with served:
+    with feeds.nats or contextlib.nullcontext(), served:
         create(served.url)
         feeds.start()
         feeders = [Feeder(served.url, name) for name in NAMES]
         for feeder in feeders:
             feeder.start()
-        for _ in range(kills):
+        for number in range(kills):
             feeders[0].join(generator.uniform(0, _PAUSE))
             served.kill()
+            if number % 10 == 5:
+                feeds.kill_broker()
             served.start()
             line.advance()
         for feeder in feeders:
@@ -186,8 +206,8 @@ def main(kills: int = 200, seed: int = 0) -> None:
     repeated = sum(feeder.repeated for feeder in feeders)
     print(
         f"{kills} kills, {sum(counts)} batches, {repeated} answered a second time. None was lost, "
-        "none learned twice, and the models are the same, byte for byte. Of a file and of a topic, "
-        f"{messages} messages each were learned once."
+        "none learned twice, and the models are the same, byte for byte. Of each feed "
+        f"({', '.join(FOLLOWERS)}) {messages} messages were learned once."
     )
 
 
