@@ -10,14 +10,17 @@ from streamgp_lab.experiments.methods import EXACT, OFFLINE
 from streamgp_lab.experiments.protocol import Outcome, Run
 from streamgp_lab.reporting.claims import Claim, at_most
 from streamgp_lab.reporting.report import Picture, Report
-from streamgp_lab.reporting.tables import Table, mean, mean_and_deviation
+from streamgp_lab.reporting.tables import Table, mean, mean_and_deviation, number
 from streamgp_lab.scores import pooled
 
 _CLOSE = 0.02  # NLPD per point
 
 
-def report(outcomes: Sequence[Outcome]) -> Report:
-    """Everything that is written about an experiment; the pictures are of the first seed."""
+def report(outcomes: Sequence[Outcome], cpu: float = np.nan) -> Report:
+    """Everything that is written about an experiment; the pictures are of the first seed.
+
+    `cpu` is the CPU time that all of it took, in seconds.
+    """
     first = outcomes[0]
     drawn = dict(first.experiment.pictures)
     if len(first.problem.train) > 1 and any(len(r.seconds) > 1 for r in first.runs.values()):
@@ -27,12 +30,12 @@ def report(outcomes: Sequence[Outcome]) -> Report:
         about=first.experiment.about,
         note=first.problem.note,
         parts=[
-            f"Seeds: {len(outcomes)}.",
+            f"Seeds: {len(outcomes)}. CPU seconds: {number(cpu)}.",
             *tables(outcomes),
             claims(outcomes),
             *(Picture(caption, draw(first)) for caption, draw in drawn.items()),
         ],
-        measured={"seeds": [_numbers(outcome) for outcome in outcomes]},
+        measured={"cpu": cpu, "seeds": [_numbers(outcome) for outcome in outcomes]},
     )
 
 
