@@ -23,6 +23,7 @@ class Result(NamedTuple):
     channels: list[str]
     runs: dict[str, list[Run]]
     cpu: float
+    printed: list[Table]  # beside the paper's numbers
 
     def label(self, channel: str) -> str:
         return f"{self.name}: {channel}" if len(self.channels) > 1 else self.name
@@ -38,9 +39,9 @@ def write(folder: Path) -> Path:
     found = [_read(folder / f"{name}.json") for name in EXPERIMENTS]
     results = [result for result in found if result is not None]
     path = folder / FILE
-    path.write_text(
-        "\n".join(table.markdown() for table in (scores(results), differences(results)))
-    )
+    tables = [scores(results), differences(results)]
+    tables += [table for result in results for table in result.printed]
+    path.write_text("\n".join(table.markdown() for table in tables))
     return path
 
 
@@ -52,7 +53,9 @@ def _read(path: Path) -> Result | None:
     for seed in record["seeds"]:
         for method, numbers in seed.items():
             runs.setdefault(method, []).append(_run(numbers))
-    return Result(record["name"], list(runs[OURS][0].scores), runs, record["cpu"])
+    tables = [Table(**table) for table in record["tables"]]
+    printed = [table for table in tables if table.caption.startswith("Table")]
+    return Result(record["name"], list(runs[OURS][0].scores), runs, record["cpu"], printed)
 
 
 def _run(numbers: dict[str, Any]) -> Run:
