@@ -9,7 +9,7 @@ import pytest
 from streamgp.errors import StreamGPError
 from streamgp_lab.cli import main
 from streamgp_lab.datasets import files
-from streamgp_lab.experiments import outages, silent
+from streamgp_lab.experiments import outages, overview, silent
 from streamgp_lab.experiments.catalogue import EXPERIMENTS
 from streamgp_lab.experiments.experiment import Options
 from streamgp_lab.experiments.protocol import run
@@ -192,3 +192,19 @@ def test_the_command_runs_and_writes(capsys, tmp_path):
     main(["reproduce", "horizon", "--share", "0.3", "--out", str(tmp_path)])
     assert "Two classes and one input" in capsys.readouterr().out
     assert "horizon.png" in (tmp_path / "index.html").read_text()
+    assert "| horizon | 1 |" in (tmp_path / "overview.md").read_text()
+
+
+def test_the_overview_has_the_numbers_of_every_experiment(tmp_path):
+    """Read back from files, they are those of the runs; several seeds give the mean and worst."""
+    experiment = EXPERIMENTS["ssgp"].only("streamgp", "exact GP")
+    outcomes = [run(experiment, Options(seed)) for seed in range(2)]
+    write(report(outcomes, cpu=7.0), tmp_path)
+    ours, exact = (
+        np.array([o.runs[name].final("y").nlpd for o in outcomes]) for name in experiment.methods
+    )
+    first, now = np.mean([o.ours.oldest("y") for o in outcomes], axis=0)
+    text = overview.write(tmp_path).read_text()
+    cells = f"| ssgp | 2 | {ours.mean():.3f} |  | {exact.mean():.3f} |  |  |"
+    assert f"{cells} {first:.3f} → {now:.3f} |" in text
+    assert f"{(ours - exact).mean():+.4f} ({(ours - exact).max():+.4f})" in text

@@ -1,5 +1,6 @@
 """`streamgp-lab bench`: measure streamgp and other libraries, and write reports."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,9 +28,16 @@ def run(
     listing.check_numbers(share, repeats=repeats)
     console, settings = Console(), Settings(peers, repeats, share, against, full, tuple(only))
     for name in todo:
+        before = _cpu()
         with bar(name) as line:
             for report in BENCHMARKS[name].measure(settings, line):
                 text = write(report, out)
         show(text, console)
+        console.print(f"{name}: {_cpu() - before:.0f} CPU s with all processes.")
     page = index(out, "streamgp and other libraries")
     console.print(f"All results: {page}")
+
+
+def _cpu() -> float:
+    """CPU seconds of this process and of those that it started and that have ended."""
+    return sum(os.times()[:4])

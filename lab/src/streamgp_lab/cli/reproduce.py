@@ -11,6 +11,7 @@ from rich.console import Console
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.cli import listing
+from streamgp_lab.experiments import overview
 from streamgp_lab.experiments.catalogue import EXPERIMENTS
 from streamgp_lab.experiments.experiment import Options
 from streamgp_lab.experiments.protocol import run as run_once
@@ -45,7 +46,8 @@ def run(
     if data is not None and not data.is_dir():
         raise ConfigurationError(problem("a folder of data", str(data), "Check the path."))
     begin = time.perf_counter()
-    _run_all([Job(name, out, seeds, share, data) for name in todo], jobs)
+    _run_all([Job(name, out, _seeds(name, seeds), share, data) for name in todo], jobs)
+    overview.write(out)
     page = index(out, "The experiments of Continual Multi-task Gaussian Processes")
     Console().print(f"{time.perf_counter() - begin:.0f} s in total. All results: {page}")
 
@@ -72,6 +74,11 @@ def _run_all(todo: Sequence[Job], jobs: int) -> None:
             pool.shutdown(wait=not waiting, cancel_futures=True)
 
 
+def _seeds(name: str, seeds: int) -> int:
+    """How many seeds an experiment is run with; one if its data do not depend on it."""
+    return seeds if EXPERIMENTS[name].drawn else 1
+
+
 def _able(name: str) -> int:
     """The number of methods that can run in an experiment."""
     return sum(entry.make is not None for entry in EXPERIMENTS[name].methods.values())
@@ -87,4 +94,4 @@ def _run(job: Job, news: Any) -> Path:
         run_once(EXPERIMENTS[job.name], Options(seed, job.share, job.data), tell, tell)
         for seed in range(job.seeds)
     ]
-    return write(report(outcomes), job.out)
+    return write(report(outcomes, time.process_time()), job.out)

@@ -66,6 +66,7 @@ class Experiment:
     printed: Printed | None = None
     more: Callable[[Any], list[Any]] | None = None  # from outcomes to further tables
     long: bool = False  # started first, so that it does not run alone in the end
+    drawn: bool = True  # its data depend on the seed; otherwise one seed tells everything
 
     def only(self, *names: str) -> "Experiment":
         """The experiment with some of its methods."""

@@ -90,6 +90,9 @@ EXPERIMENT = Experiment(
     problem=problem,
     methods={
         methods.OURS: methods.ours(model),
+        "streamgp, no settings": methods.ours(
+            lambda seed: sgp.ContinualGP(sgp.Gaussian(), seed=seed)
+        ),
         methods.SPARSE: methods.sparse(sgp.Gaussian(), lambda t: 60 + t // 8, sgp.Matern32()),
         methods.PAPER: methods.paper(
             told_the_noise, lambda t: 10 + t // 100, rounds=1, iterations=20
@@ -104,4 +107,5 @@ EXPERIMENT = Experiment(
     },
     pictures={"What the model knew": pictures.steps(0, 1)},
     long=True,
+    drawn=False,
 )

@@ -10,14 +10,17 @@ from streamgp_lab.experiments.methods import EXACT, OFFLINE
 from streamgp_lab.experiments.protocol import Outcome, Run
 from streamgp_lab.reporting.claims import Claim, at_most
 from streamgp_lab.reporting.report import Picture, Report
-from streamgp_lab.reporting.tables import Table, mean, mean_and_deviation
-from streamgp_lab.scores import pooled
+from streamgp_lab.reporting.tables import Table, mean, mean_and_deviation, number
+from streamgp_lab.scores import NO_SCORE, Score, pooled
 
 _CLOSE = 0.02  # NLPD per point
 
 
-def report(outcomes: Sequence[Outcome]) -> Report:
-    """Everything that is written about an experiment; the pictures are of the first seed."""
+def report(outcomes: Sequence[Outcome], cpu: float = np.nan) -> Report:
+    """Everything that is written about an experiment; the pictures are of the first seed.
+
+    `cpu` is the CPU time that all of it took, in seconds.
+    """
     first = outcomes[0]
     drawn = dict(first.experiment.pictures)
     if len(first.problem.train) > 1 and any(len(r.seconds) > 1 for r in first.runs.values()):
@@ -27,12 +30,12 @@ def report(outcomes: Sequence[Outcome]) -> Report:
         about=first.experiment.about,
         note=first.problem.note,
         parts=[
-            f"Seeds: {len(outcomes)}.",
+            f"Seeds: {len(outcomes)}. CPU seconds: {number(cpu)}.",
             *tables(outcomes),
             claims(outcomes),
             *(Picture(caption, draw(first)) for caption, draw in drawn.items()),
         ],
-        measured={"seeds": [_numbers(outcome) for outcome in outcomes]},
+        measured={"cpu": cpu, "seeds": [_numbers(outcome) for outcome in outcomes]},
     )
 
 
@@ -47,9 +50,7 @@ def tables(outcomes: Sequence[Outcome]) -> list[Table]:
     found = [_comparison(outcomes, name, many=len(channels) > 1) for name in channels]
     if experiment.printed is not None:
         found += [
-            _beside_printed(outcomes, name, experiment.printed, as_printed)
-            for name in experiment.printed.rows
-            for as_printed in (False, True)
+            _beside_printed(outcomes, name, experiment.printed) for name in experiment.printed.rows
         ]
     return found if experiment.more is None else found + experiment.more(outcomes)
 
@@ -113,42 +114,40 @@ def _error_name(outcome: Outcome, channel: str) -> str:
     return "RMSE" if np.isfinite(outcome.ours.final(channel).coverage) else "error rate"
 
 
-def _beside_printed(
-    outcomes: Sequence[Outcome], channel: str, printed: Printed, as_printed: bool
-) -> Table:
+def _beside_printed(outcomes: Sequence[Outcome], channel: str, printed: Printed) -> Table:
     """Our scores in the layout of a table of the paper.
 
-    With `as_printed` they are computed as the paper does, with the paper's numbers in brackets.
+    Each cell has the NLPD per point, the number that the paper's way of scoring gives, and the
+    paper's own number.
     """
     heading = ["step", "new", *[f"t' = {b}" for b in printed.old], "global"]
     rows = []
     for step, theirs in enumerate(printed.rows[channel]):
-        ours = [_row(outcome.ours, channel, step, printed, as_printed) for outcome in outcomes]
-        if len(ours[0]) == 0:
+        ours = [_row(outcome.ours, channel, step, printed) for outcome in outcomes]
+        if not all(ours):
             break
-        values = np.array(ours) / (printed.unit if as_printed else 1.0)
         cells = []
-        for column, there in zip(values.T, theirs, strict=True):
-            both = f"{np.mean(column):.2f} ({there:.2f})" if there is not None else ""
-            shown = mean_and_deviation(column) if there is not None else ""
-            cells.append(both if as_printed else shown)
+        for scores, there in zip(zip(*ours, strict=True), theirs, strict=True):
+            if there is None:
+                cells.append("")
+                continue
+            as_printed = np.mean([s.printed for s in scores]) / printed.unit
+            cells.append(f"{mean([s.nlpd for s in scores])} · {as_printed:.2f} ({there:.2f})")
         rows.append([f"t = {step + 1}", *cells])
-    unit = f", in units of {printed.unit:g}" if as_printed and printed.unit != 1 else ""
-    paper = f"computed as in the paper (in brackets: the paper's number){unit}"
+    unit = f" in units of {printed.unit:g}" if printed.unit != 1 else ""
     of = f", {channel}" if len(printed.rows) > 1 else ""
-    how = paper if as_printed else "NLPD per point"
-    return Table(f"{printed.caption}{of}: streamgp, {how}", heading, rows)
+    how = f"NLPD per point · computed as in the paper{unit} (the paper's number)"
+    return Table(f"{printed.caption}{of}: {how}", heading, rows)
 
 
-def _row(run: Run, channel: str, step: int, printed: Printed, as_printed: bool) -> list[float]:
-    """New, old …, global at one step; NaN in a column that has not begun."""
+def _row(run: Run, channel: str, step: int, printed: Printed) -> list[Score]:
+    """New, old …, global at one step; no score in a column that has not begun."""
     if step >= len(run.scores[channel]):
         return []
     known = run.scores[channel][step]
     chosen = [known[step], *[known[b - 1] if b <= step else None for b in printed.old]]
     everything = pooled([s for s in known if s is not None])
-    which = "printed" if as_printed else "nlpd"
-    return [np.nan if s is None else getattr(s, which) for s in (*chosen, everything)]
+    return [NO_SCORE if s is None else s for s in (*chosen, everything)]
 
 
 def claims(outcomes: Sequence[Outcome]) -> list[Claim]:

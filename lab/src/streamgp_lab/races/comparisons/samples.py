@@ -17,6 +17,7 @@ from streamgp_lab.reporting.claims import Claim, faster, no_worse
 
 ONLINE, KALMAN = "GPyTorch, online variational conditioning", "Kalman filter, NumPy"
 SINGLE, KEPT = "streamgp, single updates", "streamgp, fixed points and hyperparameters"
+PLAIN, CHAIN = "streamgp, no settings", "streamgp, chain, fixed hyperparameters"
 _SETTINGS = {"kernel": "matern32", "budget": 64}
 _POINTS = 128  # fixed points, spread over the range of the stream
 
@@ -33,6 +34,11 @@ def races(share: float) -> list[Race]:
                 "kernel": "matern32", "grid": [*problem.span[0], _POINTS], "many": True,
                 "kept": True,
             },
+        ),
+        Contender(PLAIN, "ours", settings={"kernel": "time", "many": True}, rehearsed=True),
+        Contender(
+            CHAIN, "ours", settings={"kernel": "matern32", "many": True, "kept": True},
+            rehearsed=True,
         ),
         Contender(KALMAN, "kalman"),
         Contender("river, Bayesian linear regression", "river_linear"),
@@ -68,7 +74,7 @@ def claims(results: Results) -> list[Claim]:
                 prequential(name),
                 prequential(ONLINE),
             )
-            for name in (OURS, KEPT)
+            for name in (OURS, PLAIN, KEPT)
         ),
     ]
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import streamgp as sgp
 
-KERNELS = {"rbf": sgp.RBF, "matern32": sgp.Matern32}
+KERNELS = {"rbf": sgp.RBF, "matern32": sgp.Matern32, "time": sgp.kernels.over_time}
 LIKELIHOODS = {"real": sgp.Gaussian, "binary": sgp.Bernoulli}
 
 
