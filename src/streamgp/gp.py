@@ -47,7 +47,7 @@ from streamgp.online.progress import Progress
 from streamgp.online.progress_bar import progress_bar
 from streamgp.online.report import UpdateReport, percent
 from streamgp.online.sample_stream import Streamer
-from streamgp.parameters import Parameter
+from streamgp.parameters import Parameter, replaced
 from streamgp.prediction.predictor import Predictor
 
 _log = logging.getLogger(__name__)
@@ -356,7 +356,7 @@ class ContinualGP(plot.Drawn):
             if intake.rows is None:
                 return self._passed_over(intake)
             self._note_epochs(intake)
-            start = dataclasses.replace(progress, schema=intake.schema)
+            start = replaced(progress, schema=intake.schema)
             return self._keep(updater.update(start, intake.rows, learn=learn), intake)
 
     @on_one_blas_thread
@@ -415,7 +415,7 @@ class ContinualGP(plot.Drawn):
             if intake.rows is None:
                 return self._passed_over(intake)
             self._note_epochs(intake)
-            start, rows = dataclasses.replace(now, schema=intake.schema), intake.rows
+            start, rows = replaced(now, schema=intake.schema), intake.rows
             with progress_bar(rows.size, "samples", shown=progress) as advance:
                 streamer = Streamer(updater, ahead, learn)
                 return self._keep(streamer.stream(start, rows, advance), intake)

@@ -8,6 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 
+_ONE = np.ones(1, bool)
+
+
 class Rows(NamedTuple):
     """Observations in the order in which they came, each with the index of its channel.
 
@@ -34,8 +37,9 @@ class Rows(NamedTuple):
 
     def by_channel(self) -> Iterator[tuple[str, Bool[np.ndarray, " N"]]]:
         """The name of each channel that has rows, and which rows they are."""
-        if len(self.channel) == 1 or (len(self.names) == 1 and len(self.channel)):
-            yield self.names[self.channel[0]], np.ones(len(self.channel), bool)
+        count = len(self.channel)
+        if count == 1 or (len(self.names) == 1 and count):
+            yield self.names[self.channel[0]], _ONE if count == 1 else np.ones(count, bool)
             return
         for index in np.unique(self.channel):
             yield self.names[index], self.channel == index

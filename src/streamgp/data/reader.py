@@ -207,22 +207,22 @@ def _in_numbers(piece: Piece, likelihood: Likelihood, schema: Schema, *, with_ga
     name, what = piece.channel, f"observations of channel {piece.channel!r}"
     whats = [label(what, likelihood, column) for column in likelihood.columns]
     read = [observed(part, len(piece.x), own) for part, own in zip(piece.parts, whats, strict=True)]
-    kept = np.ones(len(piece.x), bool)
+    x, rows, kept = piece.x, piece.rows, np.zeros(0, bool)
     if with_gaps:
-        kept = present(read, likelihood, what, piece.rows)
-    if not kept.any():  # the kind of values that are all missing does not matter
+        kept = present(read, likelihood, what, rows)
+    if not (kept.any() if with_gaps else len(x)):
+        # The kind of values that are all missing does not matter.
         none = np.zeros((0, likelihood.observation_dim))
-        return _Part(name, piece.x[:0], none, piece.rows[:0], (), len(kept))
+        return _Part(name, x[:0], none, rows[:0], (), len(x))
     first, labels = numbered(read[0], likelihood, schema.labels.get(name), whats[0])
     others = [plain(column, own) for column, own in zip(read[1:], whats[1:], strict=True)]
     y = np.stack([first, *others], axis=1) if others else first[:, None]
-    x, rows = piece.x, piece.rows
     if with_gaps:
         y, x, rows = y[kept], x[kept], rows[kept]
     for own, numbers in zip(whats, y.T, strict=True):
         check_finite(numbers, own, rows)
     check_support(y, likelihood, what, rows)
-    return _Part(name, x, y, rows, labels, len(kept) - len(y))
+    return _Part(name, x, y, rows, labels, len(piece.x) - len(y))
 
 
 def _joined(parts: Sequence[_Part], channels: list[str], in_order: bool) -> Rows:

@@ -257,8 +257,8 @@ def counted(model: MultiTaskGP, group: Group) -> tuple[float, float, Float[np.nd
     likelihood = channel.likelihood
     if not likelihood.scales_sites:
         return float(size), 0.0, np.zeros(size)
-    offset = np.broadcast_to(channel.offset, (size, 1))
-    b, p = likelihood.curvature(group.y, offset, np.zeros((size, 1, 1)))
+    nothing = np.zeros((size, 1, 1))
+    b, p = likelihood.curvature(group.y, nothing[:, 0] + channel.offset, nothing)
     b, p = b[:, 0] / likelihood.strength, p[:, 0, 0] / likelihood.strength
     return float(p.sum()), float((b**2 / np.where(p > 0, p, 1.0)).sum()), p
 

@@ -161,6 +161,8 @@ class Updater:
         return lifecycle.above_rounding(asked, state, first, rows)
 
     def _faded(self, state: AnyState, progress: Progress, rows: Rows) -> Any:
+        if self.forgetting.factor == 1.0:
+            return state
         advance = float(np.max(rows.x[:, 0])) - progress.latest if progress.updates else 0.0
         left = self.forgetting.left_after(advance)
         return state if left == 1.0 else self.engines.of(state).learner.tempered(state, left)

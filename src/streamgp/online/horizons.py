@@ -24,6 +24,7 @@ from streamgp.numerics.quantile_tracker import QuantileTracker
 from streamgp.registry import storable
 
 HORIZONS = 10  # 2, 4, …, 2¹⁰ steps
+_STEPS = 2.0 ** np.arange(1, HORIZONS + 1)
 _RARELY = 16  # steps between forecasts once there are many scores; at first it is one
 _MANY = 100  # scores that make it one step more
 _SHARE = 0.125  # of a horizon's length between two forecasts of it
@@ -67,7 +68,7 @@ class Horizons(NamedTuple):
     @property
     def lengths(self) -> Float[np.ndarray, " h"]:
         """How far each horizon is ahead."""
-        return self.step * 2.0 ** np.arange(1, HORIZONS + 1)
+        return self.step * _STEPS
 
     def seen(
         self,
@@ -88,21 +89,28 @@ class Horizons(NamedTuple):
                 came.
             one_by_one: Whether each row was an update of its own.
         """
-        latest = max(self.last, float(np.max(x)))
+        latest = max(self.last, float(x.max()))
         reach = self._reached(latest, len(x) if one_by_one else 1)
         more = self._replace(step=self._stepped(x), last=latest, reach=reach)
-        times = self.pending[:, 0] if len(self.pending) else np.zeros(0)
-        if not np.any(times <= latest + 0.5 * self.step):
+        if not len(self.pending):
             return more
-        nearest = np.argmin(np.abs(x[:, None] - times), axis=0)
+        near = np.flatnonzero(self.pending[:, 0] <= latest + self.step)  # the others are to come
+        if not len(near):
+            return more
+        times = self.pending[near, 0]
+        nearest = np.abs(x[:, None] - times).argmin(axis=0)
         met = np.abs(x[nearest] - times) <= 0.5 * self.step
         gone = met | (times < latest - 0.5 * self.step)
         if met.any():
             usable = likelihood.is_value(y[nearest[met]])
-            which, rows = np.flatnonzero(met)[usable], nearest[met][usable]
+            which, rows = near[met][usable], nearest[met][usable]
             if len(rows):
                 more = more._scored(which, x[rows], y[rows], likelihood, before)
-        return more._replace(pending=self.pending[~gone]) if gone.any() else more
+        if not gone.any():
+            return more
+        left = np.ones(len(self.pending), bool)
+        left[near[gone]] = False
+        return more._replace(pending=self.pending[left])
 
     def issued(self, now: float, predict: Predict) -> "Horizons":
         """With forecasts of the horizons whose turn it is.
@@ -117,10 +125,11 @@ class Horizons(NamedTuple):
         made = np.full(HORIZONS, -np.inf)
         if len(pending):
             number = pending[:, 1].astype(int)
-            np.maximum.at(made, number, pending[:, 0] - lengths[number])
-        rest = min(max(sum(self.counts) / _MANY, 1.0), _RARELY)
-        if now - made.max() < rest * self.step * (1 - _LATE):
-            return self
+            each = pending[:, 0] - lengths[number]
+            rest = min(max(sum(self.counts) / _MANY, 1.0), _RARELY)
+            if now - each.max() < rest * self.step * (1 - _LATE):
+                return self
+            np.maximum.at(made, number, each)
         due = np.flatnonzero(now - made >= _SHARE * lengths * (1 - _LATE))
         if not len(due):
             return self
@@ -192,17 +201,19 @@ class Horizons(NamedTuple):
     ) -> "Horizons":
         """With some forecasts scored, one row each."""
         pending = self.pending[which]
-        number = pending[:, 1].astype(int)
         mean, covariance = _at(pending, (x - pending[:, 0]) / self.step, likelihood.latents)
         scores = _normal_scores(likelihood, y, mean, covariance, sum(self.counts))
         near, trackers, counts = before(), list(self.trackers), list(self.counts)
-        standard = (scores - near.centre) / near.width
-        for k in np.unique(number[np.isfinite(standard)]).tolist():
-            own = standard[(number == k) & np.isfinite(standard)]
+        by_horizon: dict[int, list[float]] = {}
+        for k, score in zip(pending[:, 1].tolist(), scores.tolist(), strict=True):
+            if math.isfinite(score):
+                standard = (score - near.centre) / near.width
+                by_horizon.setdefault(int(k), []).append(standard)
+        for k, own in sorted(by_horizon.items()):
             while len(counts) <= k:  # a horizon begins with what is known of the one before it
                 trackers.append(trackers[-1] if trackers else QuantileTracker(places=near.places))
                 counts.append(0)
-            trackers[k] = trackers[k].seen([own.tolist()])
+            trackers[k] = trackers[k].seen([own])
             counts[k] += len(own)
         return self._replace(trackers=tuple(trackers), counts=tuple(counts))
 
@@ -266,12 +277,11 @@ def _at(
 ) -> tuple[Float[np.ndarray, "m J"], Float[np.ndarray, "m J J"]]:
     """Forecasts somewhere between their three nodes: means by a parabola, covariances linearly."""
     nodes = pending[:, 2:].reshape(len(pending), len(_NODES), -1)
-    means, flat = nodes[:, :, :latents], nodes[:, :, latents:]
-    u = np.clip(2 * place, -1.0, 1.0)
-    parabola = np.stack([0.5 * u * (u - 1), 1 - u**2, 0.5 * u * (u + 1)], axis=1)
-    tent = np.stack([np.maximum(-u, 0), 1 - np.abs(u), np.maximum(u, 0)], axis=1)
-    covariance = np.einsum("mk,mkv->mv", tent, flat).reshape(-1, latents, latents)
-    return np.einsum("mk,mkj->mj", parabola, means), covariance
+    first, middle, last = nodes[:, 0], nodes[:, 1], nodes[:, 2]
+    u = np.minimum(np.maximum(2 * place, -1.0), 1.0)[:, None]
+    bent = middle + 0.5 * u * (last - first) + 0.5 * u**2 * (first - 2 * middle + last)
+    straight = middle + np.abs(u) * (np.where(u < 0, first, last) - middle)
+    return bent[:, :latents], straight[:, latents:].reshape(-1, latents, latents)
 
 
 def _normal_scores(

@@ -52,14 +52,14 @@ class Progress:
         """With these rows folded in, in so many updates."""
         seen = dict(self.seen)
         for name, own in rows.by_channel():
-            seen[name] += int(np.sum(own))
+            seen[name] += int(np.count_nonzero(own))
         return replaced(
             self,
             state=state,
             seen=seen,
             updates=self.updates + updates,
             learned_at=sum(seen.values()) if learned else self.learned_at,
-            latest=max(self.latest, float(np.max(rows.x[:, 0]))),
+            latest=max(self.latest, float(rows.x[:, 0].max())),
             levels=self.levels_with(rows),
         )
 
@@ -69,7 +69,7 @@ class Progress:
         for name, own in rows.by_channel():
             y = rows.y[own, 0]
             level = levels.get(name, float(y[0]))
-            same = level is not None and is_level(level, float(np.min(y)), float(np.max(y)))
+            same = level is not None and is_level(level, float(y.min()), float(y.max()))
             levels[name] = level if same else None
         return levels
 
@@ -101,7 +101,7 @@ class Progress:
         """
         families = [own.likelihood for own in state.plain.channels]
         found = settled(self.horizons, rows, families, self._tracker, one_by_one=one_by_one)
-        now = max(self.latest, float(np.max(rows.x[:, 0])))
+        now = max(self.latest, float(rows.x[:, 0].max()))
         for name, known in found.items():
             number = rows.names.index(name)
             found[name] = known.issued(now, functools.partial(learner.outlook, state, number))

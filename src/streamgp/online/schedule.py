@@ -18,7 +18,9 @@ from streamgp.online.progress import Progress
 _CALM = 2.0  # surprise up to which hyperparameters are learned from a world that fades
 _WORTH_REMEMBERING = 0.1  # rows that are remembered, as a part of those between two M steps
 _GROWTH = 1.5  # of the data, or of a large batch, between two M steps that take their time
-_APART = 50  # the part of all observations that comes between two M steps is one over this
+_APART = 50  # the part of all observations that comes between two M steps is one over this,
+_SEVERAL = 5000  # as long as there are no more; from then on it grows with the root of their number
+_FARTHEST = 10  # up to one over this
 _OFTEN = 10  # such M steps come that many times as often as `every` says
 _BRIEF = 4  # evaluations of the bound in an M step that goes on from a recent one
 
@@ -96,13 +98,16 @@ class Schedule:
         """Observations between two M steps: `every`, and fewer while there are few.
 
         Where the cost of an M step grows with the past, they grow apart with it, so that what all
-        of them cost together stays in proportion to the stream.
+        of them cost together stays in proportion to the stream. What a stream loses by not having
+        learned from its latest part does not depend on its length, only on how large that part is
+        of it all, and is less than a nat; so a long stream can do with fewer.
         """
         assert self.rule is not None
         last = progress.learned_at
         if not self.cost_grows:
             return max(min(self.rule.every, last // 2), 1)
-        return max(min(self.rule.every // _OFTEN, last // 2), last // _APART, 1)
+        part = min(math.sqrt(max(last / _SEVERAL, 1.0)) / _APART, 1 / _FARTHEST)
+        return max(min(self.rule.every // _OFTEN, last // 2), int(part * last), 1)
 
     def _is_flat(self, progress: Progress, rows: Rows) -> bool:
         """Whether every channel, these rows included, has shown one value only, of a continuum.

@@ -22,11 +22,10 @@ def ahead(
     known, model = state.whole.known, state.plain
     size = known.law.size
     last, end = known.links[-1].last, known.links[-1].segment.times[-1]
-    mean, covariance = np.zeros((2 * size, last.mean.shape[2])), np.zeros((2 * size, 2 * size))
-    mean[size:], covariance[size:, size:] = last.mean[0], last.spread[0]
+    pair = Pairs(np.zeros((1, 2 * size, last.mean.shape[2])), np.zeros((1, 2 * size, 2 * size)))
+    pair.mean[:, size:], pair.covariance[:, size:, size:] = last
     batch = unobserved(model, x, channel)
     seen = Seen.through(known, model, batch, known.law.beyond(x[:, 0] - end))
-    pairs = Pairs(*(np.broadcast_to(part, (len(x), *part.shape)) for part in (mean, covariance)))
-    at_rows = seen.marginals(pairs, known.weights)
+    at_rows = seen.marginals_of_one(pair, known.weights)
     latents = model.channels[channel].likelihood.latents
     return at_rows.mean.reshape(len(x), latents), at_rows.covariance[0]

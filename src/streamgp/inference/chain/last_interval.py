@@ -34,7 +34,7 @@ def meeting(known: Known, model: MultiTaskGP, batch: Batch) -> ChainSetting:
     window = known.window(float(x.min()), float(x.max()))
     place, times = window.segment.place(x), window.segment.times
     seen = Seen.of(known, model, batch, (times[place], times[place + 1]))
-    is_last = window.stop == len(known.links) and bool(np.all(place == len(times) - 2))
+    is_last = window.stop == len(known.links) and bool((place == len(times) - 2).all())
     kind = LastInterval if is_last else FewRows if FewRows.suits(batch, place) else ChainSetting
     return kind(known, window, place, seen)
 

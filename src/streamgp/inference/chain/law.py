@@ -7,6 +7,7 @@ of time nor a lengthscale spoils its precision.
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -127,7 +128,7 @@ class Law:
     def moves(self, times: Times) -> Moves:
         """A and Q from each time to the next, scaled. Most gaps of a chain are equal."""
         if len(times) <= _FEW:
-            return joined(*(self._move(gap) for gap in np.diff(times).tolist()))
+            return joined(*(self._move(b - a) for a, b in itertools.pairwise(times.tolist())))
         gaps, which = distinct_gaps(times)
         moves = self.moves_over(gaps)
         return Moves(moves.transition[which], moves.noise[which])

@@ -257,7 +257,7 @@ class ChainLearner:
         self, state: ChainState, channel: int, x: Float[np.ndarray, "N P"]
     ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
         """As `predict`, without what data leave open about mixing weights, as rows are scored."""
-        if np.all(x[:, 0] > state.known.ends[-1]):
+        if x[:, 0].min() > state.known.links[-1].segment.times[-1]:
             return ahead(state, x, channel)
         return Reader(state, False).channel(x, channel)
 

@@ -76,14 +76,24 @@ class Seen:
 
     def marginals(self, pairs: Pairs, weights: Weights) -> Marginals:
         """q(f) of each row, from q of the states around it and of β; one pair per row."""
-        batch = self.batch
-        flat = self.of_latents(np.arange(batch.size))
-        coefficients = np.einsum("ri,rik->rk", self.design, pairs.mean[flat])
-        coefficients[:, 1:] += self.basis
-        block_means = coefficients @ weights.first
+        flat = self.of_latents(np.arange(self.batch.size))
+        by_g = np.einsum("ri,rik->rk", self.design, pairs.mean[flat])
         bent = np.einsum("ri,rij->rj", self.design, pairs.covariance[flat])
+        return self._marginals(by_g, bent, weights)
+
+    def marginals_of_one(self, pair: Pairs, weights: Weights) -> Marginals:
+        """The same where all rows see one pair of states."""
+        return self._marginals(self.design @ pair.mean[0], self.design @ pair.covariance[0], weights)
+
+    def _marginals(
+        self, by_g: Float[np.ndarray, "R k"], bent: Float[np.ndarray, "R 2d"], weights: Weights
+    ) -> Marginals:
+        """From the means of f as functions of g, less offsets and mean functions, and design·V."""
+        batch = self.batch
+        by_g[:, 1:] += self.basis
+        block_means = by_g @ weights.first
         own = inner(batch, bent, self.design)
-        of_beta = coefficients[:, 1:]
+        of_beta = by_g[:, 1:]
         explained = add(own, inner(batch, of_beta @ weights.covariance, of_beta))
         return Marginals(
             mean=self.features.offset + block_means,

@@ -259,7 +259,7 @@ class ChainState:
             arrays.append(free_vector(self.model))
         for segment in self._apart_from(() if before is None else before.segments):
             arrays += [segment.times, segment.linear, segment.precision]
-        return math.isfinite(sum(float(array.sum()) for array in arrays))
+        return math.isfinite(np.concatenate([array.ravel() for array in arrays]).sum())
 
     def _apart_from(self, others: tuple[Segment, ...]) -> list[Segment]:
         """The segments that are not among others."""

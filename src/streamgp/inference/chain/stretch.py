@@ -52,7 +52,7 @@ class Weights(NamedTuple):
             chol = cholesky_of_identity_plus(positive_part(-gram[1:, 1:]))
         half = solve_lower(chol, gram[1:, 0])
         log_evidence = gains.evidence + 0.5 * float(gram[0, 0]) + 0.5 * float(half @ half)
-        log_evidence -= float(np.sum(np.log(chol.diagonal())))
+        log_evidence -= float(np.log(chol.diagonal()).sum())
         return cls(solve_lower(chol, half, transpose=True), inverse_of(chol), log_evidence)
 
     @property
