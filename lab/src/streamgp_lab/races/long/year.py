@@ -123,15 +123,18 @@ def measure(weeks: int) -> Year:
     refitting, (refits, refit_now) = timed(lambda: refitted(batches, asked))
     first, last = (_by_channel(each, data) for each in known(learner, batches, asked))
     return Year(
-        {name: sum(len(b[name][0]) for b in batches if name in b) for name in data},
-        len(learner.inducing_points[0]),
-        len(learner.to_bytes()),
-        np.array(seconds),
-        asking,
-        *(_by_channel(each, data) for each in (ahead, refits, when, now)),
-        {name: last[name] - first[name] for name in data},
-        _by_channel(refit_now, data),
-        refitting,
+        rows={name: sum(len(b[name][0]) for b in batches if name in b) for name in data},
+        points=len(learner.inducing_points[0]),
+        file=len(learner.to_bytes()),
+        seconds=np.array(seconds),
+        asking=asking,
+        ahead=_by_channel(ahead, data),
+        refits=_by_channel(refits, data),
+        when_learned=_by_channel(when, data),
+        now=_by_channel(now, data),
+        known={name: last[name] - first[name] for name in data},
+        refit_now=_by_channel(refit_now, data),
+        refitting=refitting,
     )
 
 
