@@ -11,7 +11,7 @@ from streamgp.errors import ConfigurationError
 from streamgp_lab.baselines.smoother import Matern
 from streamgp_lab.cli import bench as command
 from streamgp_lab.races.benchmark import Settings
-from streamgp_lab.races.long import accuracy, bench, cost, million, streams, sunspots, year
+from streamgp_lab.races.long import accuracy, bench, cost, million, refits, streams, sunspots, year
 from streamgp_lab.races.long.cost import Held, Work
 
 
@@ -129,11 +129,42 @@ def test_weeks_are_scored_when_learned_and_at_the_end(monkeypatch):
         assert np.isfinite(found.loss(name)).all()
         assert found.loss(name)[1] == pytest.approx(0.0, abs=1e-9)  # nothing came after it
         assert np.all(found.ahead[name] > found.when_learned[name])
+        # Nothing was learned but the data, so hyperparameters were the same all along.
+        np.testing.assert_allclose(found.known[name], found.loss(name), atol=5e-3)
+        assert np.isfinite(found.refits[name][1])
     lost = {**found.now, "rain": found.when_learned["rain"] + [0.0, 0.7]}
-    table, took, _ = year.parts(dataclasses.replace(found, now=lost))
-    assert table.rows[2][5] == "+0.700 (week 2)"
+    table, took, claims, _ = year.parts(dataclasses.replace(found, now=lost))
+    assert table.rows[2][7] == "+0.700 (week 2)"
+    assert not claims[4].holds
+    assert year.claims(dataclasses.replace(found, now=found.when_learned))[4].holds
     assert took.startswith("2 weeks took")
     assert took.endswith(f"the file has {found.file / 1e6:.3g} MB.")
+
+
+def test_a_tenth_of_the_hours_is_never_learned():
+    data = year.load()
+    learned, held_out = year.apart(data)
+    for name, (t, _) in data.items():
+        np.testing.assert_array_equal(np.sort(np.r_[learned[name][0], held_out[name][0]]), t)
+        assert len(held_out[name][0]) == pytest.approx(0.1 * len(t), rel=0.1)
+        assert set(held_out[name][0]) <= set(held_out["departures"][0])  # which has no gaps
+
+
+def test_regressions_find_seasons():
+    t = np.arange(24 * 28) / 24.0
+    rate = np.exp(2 + np.sin(2 * np.pi * t))
+    draws = np.random.default_rng(0)
+    data = {
+        "temperature": (t, np.cos(2 * np.pi * t) + 0.1 * draws.normal(size=len(t))),
+        "departures": (t, draws.poisson(rate).astype(float)),
+        "rain": (t, (draws.random(len(t)) < 0.5 + 0.4 * np.sin(2 * np.pi * t)).astype(float)),
+    }
+    weeks = [{n: (t[k::4], y[k::4]) for n, (t, y) in data.items()} for k in range(4)]
+    ahead, _ = refits.refitted(weeks, weeks)
+    assert ahead[0] == {}
+    assert ahead[3]["temperature"] < -0.7  # with its noise alone it would be −0.88
+    assert ahead[3]["departures"] < 2.6  # with the true rate 2.3, with a constant one 3.6
+    assert ahead[3]["rain"] < 0.63  # without a season 0.69
 
 
 def test_full_adds_what_takes_long(tmp_path, monkeypatch):

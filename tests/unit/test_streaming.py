@@ -320,8 +320,9 @@ def test_where_cost_grows_most_m_steps_are_brief():
     schedule = Schedule(rule, sgp.Forgetting(), {"y": sgp.Gaussian()}, cost_grows=True)
     assert not is_due(schedule, seen=60, learned_at=60, more=9)
     assert is_due(schedule, seen=60, learned_at=60, more=10)
-    assert not is_due(schedule, seen=10_000, learned_at=10_000, more=199)
-    assert is_due(schedule, seen=10_000, learned_at=10_000, more=200)
+    for seen, apart in ((5000, 100), (20_000, 800), (10**6, 10**5)):  # longer streams need fewer
+        assert not is_due(schedule, seen=seen, learned_at=seen, more=apart - 1)
+        assert is_due(schedule, seen=seen, learned_at=seen, more=apart)
     learned_at, thorough, evaluations = 60, [], 0
     while learned_at < 10_000:
         progress = Progress({"y": learned_at}, learned_at=learned_at, levels={"y": None})

@@ -83,7 +83,8 @@ class Seen:
 
     def marginals_of_one(self, pair: Pairs, weights: Weights) -> Marginals:
         """The same where all rows see one pair of states."""
-        return self._marginals(self.design @ pair.mean[0], self.design @ pair.covariance[0], weights)
+        by_g, bent = self.design @ pair.mean[0], self.design @ pair.covariance[0]
+        return self._marginals(by_g, bent, weights)
 
     def _marginals(
         self, by_g: Float[np.ndarray, "R k"], bent: Float[np.ndarray, "R 2d"], weights: Weights

@@ -125,8 +125,8 @@ def _single(model: sgp.ContinualGP, ahead: np.ndarray, y: np.ndarray) -> float:
     seconds = np.full((_MOST, _IN_A_ROW), np.inf)
     for repeat in seconds:
         twin = copy.copy(warm)
-        for number, row in enumerate(rows[_BEFORE:]):
-            repeat[number] = timed(lambda twin=twin, row=row: twin.update(ahead[row], y[row]))[0]
+        for place, row in enumerate(rows[_BEFORE:]):
+            repeat[place] = timed(lambda twin=twin, row=row: twin.update(ahead[row], y[row]))[0]
     return float(np.mean(seconds.min(axis=0)))
 
 

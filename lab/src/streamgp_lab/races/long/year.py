@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 import streamgp as sgp
 from streamgp_lab.problem import Data
+from streamgp_lab.races.long.known_year import known
 from streamgp_lab.races.long.refits import refitted
 from streamgp_lab.races.long.streams import timed
 from streamgp_lab.reporting.claims import Claim
@@ -40,7 +41,8 @@ class Year:
         refits: The same of regressions that are fitted anew before each week.
         when_learned: The NLPD of the week's held-out hours, right after it was learned.
         now: The same at the end of the year.
-        refit_now: The same of the regressions, fitted to all that was learned.
+        known: The loss of each week if hyperparameters are from the start what they are at the end.
+        refit_now: The NLPD of the held-out hours under the regressions, fitted to all weeks.
         refitting: CPU seconds of all their fits.
     """
 
@@ -53,6 +55,7 @@ class Year:
     refits: dict[str, Float[np.ndarray, " W"]]
     when_learned: dict[str, Float[np.ndarray, " W"]]
     now: dict[str, Float[np.ndarray, " W"]]
+    known: dict[str, Float[np.ndarray, " W"]]
     refit_now: dict[str, Float[np.ndarray, " W"]]
     refitting: float
 
@@ -96,8 +99,12 @@ def channels() -> dict[str, sgp.Likelihood]:
 
 
 def model() -> sgp.ContinualGP:
-    """Three functions, each of a part that changes by the hour and one that changes by the day."""
-    return sgp.ContinualGP(channels(), latents=[sgp.Matern32() + sgp.Matern52()] * 3)
+    """As many functions as channels: with fewer, what rain shares with pressure costs it later.
+
+    Outliers are left out: an hour of May has 13 °F between two of 57, a slip of the records, which
+    alone makes the noise of temperature nearly twice as large.
+    """
+    return sgp.ContinualGP(channels(), latents=[sgp.Matern32()] * 4, outliers="skip")
 
 
 def measure(weeks: int) -> Year:
@@ -114,15 +121,20 @@ def measure(weeks: int) -> Year:
         when.append(_scores(learner, unseen))
     asking, now = timed(lambda: [_scores(learner, unseen) for unseen in asked])
     refitting, (refits, refit_now) = timed(lambda: refitted(batches, asked))
-    scores = (ahead, refits, when, now, refit_now)
+    first, last = (_by_channel(each, data) for each in known(learner, batches, asked))
     return Year(
-        {name: sum(len(b[name][0]) for b in batches if name in b) for name in data},
-        len(learner.inducing_points[0]),
-        len(learner.to_bytes()),
-        np.array(seconds),
-        asking,
-        *(_by_channel(each, data) for each in scores),
-        refitting,
+        rows={name: sum(len(b[name][0]) for b in batches if name in b) for name in data},
+        points=len(learner.inducing_points[0]),
+        file=len(learner.to_bytes()),
+        seconds=np.array(seconds),
+        asking=asking,
+        ahead=_by_channel(ahead, data),
+        refits=_by_channel(refits, data),
+        when_learned=_by_channel(when, data),
+        now=_by_channel(now, data),
+        known={name: last[name] - first[name] for name in data},
+        refit_now=_by_channel(refit_now, data),
+        refitting=refitting,
     )
 
 
@@ -161,17 +173,20 @@ def _by_channel(
 def parts(year: Year) -> list[Part]:
     """Time, a row for each channel, what must hold, and a picture of the weeks."""
     heading = [
-        "channel", "learned", "a week ahead", "a week ahead, refits", "held-out hours, when learned",
+        "channel", "learned", "a week ahead", "a week ahead, refits", "held out, when learned",
         "at the end", "refits at the end", "largest loss of a week", "mean loss",
+        "largest, same hyperparameters all along", "mean",
     ]  # fmt: skip
     rows = []
     for name, count in year.rows.items():
-        loss = year.loss(name)
+        losses = year.loss(name), year.known[name]
         scores = (year.ahead, year.refits, year.when_learned, year.now, year.refit_now)
         rows.append([
             name, f"{count:,}", *(f"{np.nanmean(part[name]):.3f}" for part in scores),
-            f"{np.nanmax(loss):+.3f} (week {np.nanargmax(loss) + 1})", f"{np.nanmean(loss):+.4f}",
         ])  # fmt: skip
+        for loss in losses:
+            week = int(np.nanargmax(loss))
+            rows[-1] += [f"{loss[week]:+.3f} (week {week + 1})", f"{np.nanmean(loss):+.4f}"]
     weeks, slowest = len(year.seconds), int(np.argmax(year.seconds))
     took = (
         f"{weeks} weeks took {number(float(np.sum(year.seconds)))} CPU seconds, the slowest "
@@ -185,12 +200,16 @@ def parts(year: Year) -> list[Part]:
 
 
 def claims(year: Year) -> list[Claim]:
-    """No week of any channel is lost."""
+    """No week of any channel is lost, neither by what is learned later nor by forgetting."""
+    sentence = f"{{}}: no week is predicted worse at the end by more than {_LOSS:g} nats{{}}"
     said = []
     for name in year.rows:
-        most = float(np.nanmax(year.loss(name)))
-        sentence = f"{name}: no week is predicted worse at the end by more than {_LOSS:g} nats"
-        said.append(Claim(sentence, f"{most:+.3f}", most <= _LOSS))
+        for loss, how in (
+            (year.loss(name), ""),
+            (year.known[name], ", hyperparameters being the same all along"),
+        ):
+            most = float(np.nanmax(loss))
+            said.append(Claim(sentence.format(name, how), f"{most:+.3f}", most <= _LOSS))
     return said
 
 
