@@ -151,14 +151,14 @@ def test_keys_that_learn_together_end_as_those_that_learn_alone(name, monkeypatc
         lambda asks: together.append(len(asks)) or many_evidence.answers(asks),
     )
     settings = {"learning": sgp.VEM(evaluations=12)}
-    fleet, models = sgp.Fleet(_model(name, **settings)), {}
+    fleet, models, learned = sgp.Fleet(_model(name, **settings)), {}, []
     for table in _tables(4, 3):
-        report = fleet.update(table, key="key", inputs="time")
+        learned += fleet.update(table, key="key", inputs="time").learned
         for key, rows in table.groupby("key"):
             own = models.setdefault(key, _model(name, **settings))
             own.update(rows[["time", "y"]], inputs="time")
     assert max(together) == 4
-    assert report.learned
+    assert sorted(learned) == sorted([0, 1, 2, 3] * 2)
     x = np.linspace(-1, 12, 20)
     for key, model in models.items():
         one, other = fleet[key], model
