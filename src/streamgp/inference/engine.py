@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Rows
+from streamgp.inference.asking import Asking
 from streamgp.inference.components import Contributions
 from streamgp.inference.memory import Memory
 from streamgp.inference.scoring import Scored
@@ -122,6 +123,17 @@ class AnyLearner(Protocol):
         remember: bool | None = None,
     ) -> tuple[Any, Info]:
         """Fold rows in; with `learn`, hyperparameters as well."""
+
+    def stepping(
+        self,
+        state: Any,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> Asking[tuple[Any, Info]]:
+        """`step`, which may ask for evaluations."""
 
     def revised(
         self, before: Any, streamed: Any, rows: Rows, parts: Iterable[Rows], *, remember: bool

@@ -15,6 +15,7 @@ from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
+from streamgp.inference.asking import Asking
 from streamgp.inference.carry import Carry, Projection
 from streamgp.inference.components import Contributions, contributions, dense_parts
 from streamgp.inference.e_step import first_sites
@@ -122,6 +123,19 @@ class Learner:
             heard=part * state.heard,
             merged=None if state.merged is None else state.merged.scaled(part),
         )
+
+    def stepping(
+        self,
+        state: State,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> Asking[tuple[State, Info]]:
+        """The same as `step`, which asks for no evaluations: it makes them itself."""
+        yield from ()
+        return self.step(state, rows, start, learn=learn, remember=remember)
 
     def step(
         self,

@@ -71,6 +71,9 @@ class Totals(Protocol):
 class Reading:
     """Weights, noises and spreads under which the past is read.
 
+    They may be those of several models that read pasts of their own: then arrays have a first axis
+    more, in `beside` and `pulled` as well.
+
     Attributes:
         outputs: The latent parameters of all channels and their pairs.
         loadings: ℓ of each latent parameter.
@@ -79,9 +82,9 @@ class Reading:
     """
 
     outputs: Outputs
-    loadings: Float[np.ndarray, "O Q"]
-    spreads: Float[np.ndarray, "O B"]
-    strength: Float[np.ndarray, " D"]
+    loadings: Float[np.ndarray, "*K O Q"]
+    spreads: Float[np.ndarray, "*K O B"]
+    strength: Float[np.ndarray, "*K D"]
 
     @classmethod
     def of(cls, model: MultiTaskGP) -> "Reading":
@@ -133,8 +136,8 @@ class Reading:
         return self._pair_strength * both
 
     @property
-    def _pair_strength(self) -> Float[np.ndarray, " C"]:
-        return self.strength[self.outputs.pair_channel]
+    def _pair_strength(self) -> Float[np.ndarray, "*K C"]:
+        return self.strength[..., self.outputs.pair_channel]
 
     def _toward(self, q: int) -> Float[np.ndarray, "O C"]:
         """s ℓ_kq of each pair (j, k) in the row of j, and s ℓ_jq in that of k where they differ."""
@@ -159,7 +162,7 @@ class Reading:
     def beside(self, past: Totals) -> float:
         """What the past says of weights and noises that is not a function of v."""
         own = past.count * np.log(self.strength) - self.strength * past.energy
-        return 0.5 * float(np.sum(own) - np.sum(self.open(past)))
+        return 0.5 * (own.sum(axis=-1) - self.open(past).sum(axis=(-2, -1)))
 
     def open_variance(self, past: Past, site: Site) -> Float[np.ndarray, " Q"]:
         """The part of each latent function's variance at past rows that its points leave open.
@@ -179,8 +182,9 @@ class Reading:
     @functools.cached_property
     def slack_weights(self) -> Float[np.ndarray, "C Q"]:
         """s ℓ_jq ℓ_kq of each pair, in both orders."""
-        products = self.loadings[self.outputs.left] * self.loadings[self.outputs.right]
-        return (self._pair_strength * self.outputs.entries)[:, None] * products
+        outputs = self.outputs
+        products = self.loadings[..., outputs.left, :] * self.loadings[..., outputs.right, :]
+        return (self._pair_strength * outputs.entries)[..., None] * products
 
     # -- derivatives -----------------------------------------------------------------------------
 
@@ -201,28 +205,28 @@ class Reading:
 
     def pulled(self, totals: Totals, inner: Inner) -> ByReading:
         """Derivatives of the bound, `beside` included, from inner products with λ̄ and Λ̄."""
-        outputs, strength = self.outputs, self._pair_strength[:, None]
-        left, right = self.loadings[outputs.left], self.loadings[outputs.right]
+        outputs, strength = self.outputs, self._pair_strength[..., None]
+        left, right = self.loadings[..., outputs.left, :], self.loadings[..., outputs.right, :]
         # Of Σ s ℓ_jq ℓ_kr G_qr, where G holds the inner products of A with Λ̄.
         states = inner.states.copy()
-        diagonal = np.arange(states.shape[1])
-        states[:, diagonal, diagonal] -= 0.5 * totals.slack
-        of_left = strength * np.einsum("cqr,cr->cq", states, right)
-        of_right = strength * np.einsum("cqr,cr->cq", states, left)
-        said = outputs.entries * np.sum(of_left * left, axis=1)
+        diagonal = np.arange(states.shape[-1])
+        states[..., diagonal, diagonal] -= 0.5 * totals.slack
+        of_left = strength * np.einsum("...qr,...r->...q", states, right)
+        of_right = strength * np.einsum("...qr,...r->...q", states, left)
+        said = outputs.entries * np.sum(of_left * left, axis=-1)
         if inner.across is not None:
             toward_right, toward_left = inner.across
             of_left, of_right = of_left + toward_right, of_right + toward_left
-            said += 2 * np.sum(toward_right * left, axis=1)
-            said += 2 * outputs.apart * np.sum(toward_left * right, axis=1)
+            said += 2 * np.sum(toward_right * left, axis=-1)
+            said += 2 * outputs.apart * np.sum(toward_left * right, axis=-1)
         said += outputs.entries * inner.means
         by_loadings = 2 * (outputs.by_left @ of_left + outputs.by_right @ of_right)
-        of_output = self.strength[outputs.channel]
-        by_loadings = by_loadings + of_output[:, None] * inner.linear
-        told = of_output * np.sum(inner.linear * self.loadings, axis=1)
-        told += of_output * np.sum(self.spreads * inner.mean_linear, axis=1)
+        of_output = self.strength[..., outputs.channel]
+        by_loadings = by_loadings + of_output[..., None] * inner.linear
+        told = of_output * np.sum(inner.linear * self.loadings, axis=-1)
+        told += of_output * np.sum(self.spreads * inner.mean_linear, axis=-1)
         by_strength = 0.5 * (totals.count - self.strength * totals.energy)
-        by_strength += outputs.by_channel @ told + outputs.pairs_by_channel @ said
+        by_strength += told @ outputs.by_channel.T + said @ outputs.pairs_by_channel.T
         return ByReading(by_loadings, by_strength)
 
     def stiffness(self, past: Past, second: Blocks) -> Float[np.ndarray, "C Q Q"]:

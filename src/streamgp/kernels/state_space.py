@@ -123,9 +123,23 @@ class MaternState(StateSpace):
     def _integrated(self, gaps: Gaps) -> Matrices:
         half = 0.5 * gaps[:, None]
         times = half * (1 + _NODES)
-        phi = self._decay(times)[..., -1]
+        phi = self._response(times)
         drive = self._DRIVE[self.order] * self.variance * self._rate ** (2 * self.order + 1)
-        return phi.swapaxes(1, 2) @ ((drive * half * _WEIGHTS)[:, :, None] * phi)
+        return phi @ ((drive * half * _WEIGHTS)[:, None, :] * phi).swapaxes(1, 2)
+
+    def _response(self, t: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n d m"]:
+        """The last column of A over each gap: what becomes of a push."""
+        gt = self._rate * t
+        fade = np.exp(-gt)
+        found = np.empty((len(t), self.order + 1, t.shape[1]))
+        if self.order == 0:
+            found[:, 0] = fade
+        elif self.order == 1:
+            found[:, 0], found[:, 1] = t * fade, (1 - gt) * fade
+        else:
+            found[:, 0], found[:, 1] = 0.5 * t * t * fade, t * (1 - 0.5 * gt) * fade
+            found[:, 2] = (1 - 2 * gt + 0.5 * gt * gt) * fade
+        return found
 
     def _decay(self, t: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n d d"]:
         """A over each gap."""

@@ -8,8 +8,8 @@ import functools
 import numpy as np
 from jaxtyping import Float
 
-Matrices = Float[np.ndarray, "n d d"]
-Columns = Float[np.ndarray, "n d k"]
+Matrices = Float[np.ndarray, "*n d d"]
+Columns = Float[np.ndarray, "*n d k"]
 
 
 _SIGNS = np.array([[1.0, -1.0], [-1.0, 1.0]])
@@ -29,18 +29,19 @@ def inverse(matrices: Matrices) -> Matrices:
     if size == 1:
         return 1.0 / matrices
     if size == 2:
-        (a, b), (c, d) = matrices.transpose(1, 2, 0)
-        adjugate = _SIGNS * turned(matrices[:, ::-1, ::-1])
-        return adjugate / (a * d - b * c)[:, None, None]
+        adjugate = _SIGNS * turned(matrices[..., ::-1, ::-1])
+        return adjugate / _determinant_of_two(matrices)[..., None, None]
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
-        return np.full(matrices.shape, np.nan)
+        if matrices.ndim == 2:
+            return np.full(matrices.shape, np.nan)
+        return np.array(list(map(inverse, matrices)))  # only those that have none are NaN
 
 
 def rows_of(
     matrices: Matrices, sides: Columns, rounding: float
-) -> tuple[Float[np.ndarray, "n r d"], Float[np.ndarray, "n r k"]]:
+) -> tuple[Float[np.ndarray, "*n r d"], Float[np.ndarray, "*n r k"]]:
     """Rows w and numbers v with wᵀw = A and wᵀv = side, for A ⪰ 0 and sides in its range.
 
     It is a Cholesky decomposition that always goes on with the largest entry of the diagonal that
@@ -51,9 +52,10 @@ def rows_of(
         sides: What v is for.
         rounding: Entries of what is left that are smaller are none, relative to the largest of A.
     """
-    count, size, width = sides.shape
-    every, both = np.arange(count), np.concatenate([matrices, sides], axis=2)
-    left = np.diagonal(matrices, axis1=1, axis2=2).copy()
+    *shape, size, width = sides.shape
+    both = np.concatenate([matrices, sides], axis=-1).reshape(-1, size, size + width)
+    count = len(both)
+    every, left = np.arange(count), np.diagonal(both, axis1=1, axis2=2).copy()
     least = rounding * left.max(axis=1, initial=0.0)
     found = np.zeros((count, size, size + width))
     for rank in range(size):
@@ -71,15 +73,20 @@ def rows_of(
         found[:, rank] = row
         left -= row[:, :size] ** 2
         left[every, pivot] = 0.0
-    return found[:, :, :size], found[:, :, size:]
+    found = found.reshape(*shape, -1, size + width)
+    return found[..., :size], found[..., size:]
 
 
-def log_det(matrices: Matrices) -> Float[np.ndarray, " n"]:
+def _determinant_of_two(matrices: Float[np.ndarray, "*n 2 2"]) -> Float[np.ndarray, "*n"]:
+    a, b, c, d = (matrices[..., i, j] for i in range(2) for j in range(2))
+    return a * d - b * c
+
+
+def log_det(matrices: Matrices) -> Float[np.ndarray, "*n"]:
     """log |det A| of each matrix."""
     if matrices.shape[-1] == 2:
-        (a, b), (c, d) = matrices.transpose(1, 2, 0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.log(np.abs(a * d - b * c))
+            return np.log(np.abs(_determinant_of_two(matrices)))
     with np.errstate(invalid="ignore"):
         return np.linalg.slogdet(matrices)[1]
 

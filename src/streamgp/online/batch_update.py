@@ -13,6 +13,7 @@ from jaxtyping import Float
 from streamgp.data.axes import input_names
 from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engines
+from streamgp.inference.asking import Asking, answered
 from streamgp.inference.engine import AnyState
 from streamgp.inference.scoring import Scored
 from streamgp.model.specification import Specification
@@ -55,6 +56,12 @@ class Updater:
     def update(
         self, progress: Progress, rows: Rows, *, learn: bool = True
     ) -> tuple[Progress, UpdateReport]:
+        """`updating`, with evaluations made as they are asked for."""
+        return answered(self.updating(progress, rows, learn=learn))
+
+    def updating(
+        self, progress: Progress, rows: Rows, *, learn: bool = True
+    ) -> Asking[tuple[Progress, UpdateReport]]:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
         usual = rows if self.outliers == "keep" else rows.take(~apart(progress, rows))
@@ -82,10 +89,10 @@ class Updater:
             start = lifecycle.widened(self.specification, before, rows, axes)
         if due and not before.count:
             tried = Starts(self.specification, engine, before, rows, axes)
-            start = tried.best()
+            start = yield from tried.best()
         how = How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
         folding = self.folding(before).with_rule(schedule.rule_for(progress, rows))
-        after, found, work = folding.fold(before, rows, start, how)
+        after, found, work = yield from folding.fold(before, rows, start, how)
         now, seen = self.seen(progress, after, came, scores or found, learned=due)
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
@@ -133,7 +140,7 @@ class Updater:
         assert state is not None
         nothing = Rows(np.zeros((0, len(progress.schema.axes))), np.zeros((0, 1)), np.zeros(0, int))
         how = How(progress.updates, learn=True, remember=True)
-        after, work, _ = self.folding(state).step(state, nothing, None, how)
+        after, work, _ = answered(self.folding(state).step(state, nothing, None, how))
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
         return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 

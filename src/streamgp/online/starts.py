@@ -15,6 +15,7 @@ import numpy as np
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engine
+from streamgp.inference.asking import Asking
 from streamgp.inference.engine import AnyState
 from streamgp.inference.vem import VEM
 from streamgp.model.multitask import MultiTaskGP
@@ -54,12 +55,12 @@ class Starts:
     rows: Rows
     axes: Sequence[Axis]
 
-    def best(self) -> MultiTaskGP:
+    def best(self) -> Asking[MultiTaskGP]:
         """The hyperparameters to learn from."""
-        best = self._tried(self.before.model)
-        best = self._with_best_lengthscales(best)
+        best = yield from self._tried(self.before.model)
+        best = yield from self._with_best_lengthscales(best)
         for start in self._with_other_weights(best.start):
-            best = _better(best, self._tried(start))
+            best = _better(best, (yield from self._tried(start)))
         return best.learned
 
     @functools.cached_property
@@ -70,7 +71,7 @@ class Starts:
         generator = np.random.default_rng(self.specification.seed)
         return self.rows.take(np.sort(generator.permutation(self.rows.size)[:_ROWS]))
 
-    def _with_best_lengthscales(self, best: _Tried) -> _Tried:
+    def _with_best_lengthscales(self, best: _Tried) -> Asking[_Tried]:
         """Shorter ones of all latent functions, as long as that helps; then different ones."""
         count = len(best.start.kernels)
         if not free_size(best.start.kernels):
@@ -78,13 +79,14 @@ class Starts:
         factor = 1.0
         while factor > _SHORTEST:
             factor *= _SHORTER
-            other = self._tried(self._with_lengthscales([factor] * count))
+            other = yield from self._tried(self._with_lengthscales([factor] * count))
             if other.score <= best.score:
                 break
             best = other
         if count > 1:
             factors = [2 * factor * _SHORTER ** (k / (count - 1)) for k in range(count)]
-            best = _better(best, self._tried(self._with_lengthscales(factors)))
+            other = yield from self._tried(self._with_lengthscales(factors))
+            best = _better(best, other)
         return best
 
     def _with_lengthscales(self, factors: Sequence[float]) -> MultiTaskGP:
@@ -111,12 +113,12 @@ class Starts:
                 channels.append(channel)
             yield replaced(model, channels=tuple(channels))
 
-    def _tried(self, start: MultiTaskGP) -> _Tried:
+    def _tried(self, start: MultiTaskGP) -> Asking[_Tried]:
         rule = VEM(rounds=1, evaluations=_EVALUATIONS)
         placer, learner = self.engine.placer, self.engine.learner.with_rule(rule)
         points = placer.wanted(self.before, self._some, start, 1)
         moved = placer.move(self.before, points)
-        state, info = learner.step(moved, self._some, start, remember=False)
+        state, info = yield from learner.stepping(moved, self._some, start, remember=False)
         theta, (centre, width) = free_vector(state.model), prior_of(state.model)
         score = info.bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))
         return _Tried(start, state.model, score if np.isfinite(score) else -np.inf)

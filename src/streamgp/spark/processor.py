@@ -9,7 +9,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamgp.errors import StreamGPError
-from streamgp.gp import from_bytes
+from streamgp.spark import lately
 from streamgp.spark.layout import Layout
 from streamgp.spark.outputs import Output
 
@@ -62,7 +62,7 @@ class ModelProcessor(StatefulProcessor):
         """Learn the rows of a key in one micro-batch."""
         task, layout = self.task, self.task.layout
         known = self._state.get()
-        model = from_bytes(bytes(known[0]) if known is not None else task.start)
+        model = lately.model(key, bytes(known[0]) if known is not None else task.start)
         batch = pd.DataFrame.from_records([*rows], columns=list(task.columns))
         try:
             report = model.update(
@@ -71,7 +71,9 @@ class ModelProcessor(StatefulProcessor):
         except StreamGPError as error:
             yield self._problem(key, str(error))
         else:
-            self._state.update((model.to_bytes(),))
+            data = model.to_bytes()
+            self._state.update((data,))
+            lately.keep(key, data, model)
             for row in task.output.rows(layout, model, batch, report):
                 yield self._row((*key, *row, None))
         if task.silence is not None:

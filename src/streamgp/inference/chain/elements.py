@@ -8,6 +8,9 @@ where g = (1, β) has the weights β of the mean functions, which all states sha
 column for each number of g, so that everything is known for all β at once. Two neighbours make one
 element of the same form, in any grouping (Särkkä & García-Fernández, 2021). Covariances are never
 inverted: parts without noise (constants, oscillations) and stretches without data are allowed.
+
+The first axis of every array counts intervals or states. There may be a second one that counts
+chains, as many as are worked on together.
 """
 
 from typing import NamedTuple, TypeVar
@@ -18,8 +21,8 @@ from jaxtyping import Float
 from streamgp.numerics.batched import identity_plus, inverse, turned
 from streamgp.numerics.linalg import symmetric
 
-Matrices = Float[np.ndarray, "n d d"]
-Columns = Float[np.ndarray, "n d k"]
+Matrices = Float[np.ndarray, "n *K d d"]
+Columns = Float[np.ndarray, "n *K d k"]
 Which = slice | np.ndarray
 
 T = TypeVar("T", bound=NamedTuple)
@@ -38,9 +41,9 @@ class PairSites(NamedTuple):
     exp((r·g)ᵀx − ½xᵀΛx + ½gᵀΓg) with x = (a, c); r has one column for each number of g.
     """
 
-    linear: Float[np.ndarray, "n 2d k"]  # r
-    precision: Float[np.ndarray, "n 2d 2d"]  # Λ
-    gram: Float[np.ndarray, "n k k"]  # Γ
+    linear: Float[np.ndarray, "n *K 2d k"]  # r
+    precision: Float[np.ndarray, "n *K 2d 2d"]  # Λ
+    gram: Float[np.ndarray, "n *K k k"]  # Γ
 
     def __add__(self, other: "PairSites") -> "PairSites":  # type: ignore[override]
         return PairSites(*(a + b for a, b in zip(self, other, strict=True)))
@@ -73,8 +76,8 @@ class Backward(NamedTuple):
 class Gains(NamedTuple):
     """What data say of g, exp(½gᵀΓg + ε), once the states are integrated out."""
 
-    gram: Float[np.ndarray, "k k"]
-    evidence: float
+    gram: Float[np.ndarray, "*K k k"]
+    evidence: float  # of several chains an array
 
     def __add__(self, other: "Gains") -> "Gains":  # type: ignore[override]
         return Gains(self.gram + other.gram, self.evidence + other.evidence)
@@ -95,9 +98,10 @@ def joined(*pieces: T) -> T:
     return type(pieces[0])(*map(np.concatenate, zip(*pieces, strict=True)))  # type: ignore[call-overload]
 
 
-def silent(size: int, columns: int) -> Backward:
-    """No data at all, after one state."""
-    return Backward(np.zeros((1, size, columns)), np.zeros((1, size, size)))
+def silent(*shape: int) -> Backward:
+    """No data at all, after one state: its size and the columns, chains before them if several."""
+    *chains, size, columns = shape
+    return Backward(np.zeros((1, *chains, size, columns)), np.zeros((1, *chains, size, size)))
 
 
 def is_silent(message: Backward) -> bool:
@@ -112,9 +116,9 @@ def of_intervals(moves: Moves, sites: PairSites) -> Elements:
     """One element per interval: its transition, and what its data say of its two ends."""
     transition, noise = moves
     size = transition.shape[-1]
-    r_a, r_c = sites.linear[:, :size], sites.linear[:, size:]
-    aa, ac = sites.precision[:, :size, :size], sites.precision[:, :size, size:]
-    ca, cc = sites.precision[:, size:, :size], sites.precision[:, size:, size:]
+    r_a, r_c = sites.linear[..., :size, :], sites.linear[..., size:, :]
+    aa, ac = sites.precision[..., :size, :size], sites.precision[..., :size, size:]
+    ca, cc = sites.precision[..., size:, :size], sites.precision[..., size:, size:]
     after, shift, spread = _solved(noise, cc, transition - noise @ ca, noise @ r_c)
     spread = symmetric(spread)
     moved = ca + cc @ transition  # what data at c ask of a, before noise is allowed for

@@ -8,18 +8,19 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.data.batch import Batch, Rows
+from streamgp.inference.asking import Asking
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import expected_log_density, site_bound
-from streamgp.inference.chain.evidence import Past, evidence
+from streamgp.inference.chain.evidence import Past
 from streamgp.inference.chain.last_interval import meeting
+from streamgp.inference.chain.objective import ChainObjective
 from streamgp.inference.chain.open_rows import first_sites_beside, marginals_of_some
 from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, no_sites
 from streamgp.inference.likelihood_memory import is_remembered, needs_memory
-from streamgp.inference.m_step import FLAT, maximise
-from streamgp.inference.memory import Vector
+from streamgp.inference.m_step import FLAT, maximising
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.inference.trust import trusted
@@ -116,7 +117,7 @@ class Episode:
         sites, is_held = held.sites(self.batch), ~self.is_new[self.batch.order]
         return first_sites_beside(setting, sites, setting.conditioned(sites)[1], is_held)
 
-    def learn(self, trial: Trial, rule: VEM | None) -> Learned:
+    def learn(self, trial: Trial, rule: VEM | None) -> Asking[Learned]:
         """Alternate E and M steps from a trial on, ending with an E step.
 
         Where every channel is conjugate one M step is enough: the bound is then collapsed.
@@ -126,18 +127,18 @@ class Episode:
             evaluations = 0
             if rule is not None:
                 rows = None if setting is None else exact(setting)
-                trial, evaluations = self._m(trial, rows, None, rule)
+                trial, evaluations = yield from self._m(trial, rows, None, rule)
             return Learned(trial, None, 0, evaluations)
-        return self._alternated(trial, self._first_sites(setting), rule)
+        return (yield from self._alternated(trial, self._first_sites(setting), rule))
 
-    def _alternated(self, trial: Trial, rows: RowSites, rule: VEM | None) -> Learned:
+    def _alternated(self, trial: Trial, rows: RowSites, rule: VEM | None) -> Asking[Learned]:
         """E and M steps in turn, where sites depend on hyperparameters."""
         e_rounds = m_evaluations = 0
         if rule is not None:
             early = max(self.options.e_tolerance, FLAT * self.batch.size)
             for _ in range(rule.rounds):
                 fit, more = self._e(trial, rows, early)
-                trial, evaluations = self._m(trial, fit.rows, fit.marginals, rule)
+                trial, evaluations = yield from self._m(trial, fit.rows, fit.marginals, rule)
                 rows = fit.rows
                 e_rounds, m_evaluations = e_rounds + more, m_evaluations + evaluations
         fit, more = self._e(trial, rows, self.options.e_tolerance)
@@ -155,7 +156,7 @@ class Episode:
 
     def _m(
         self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None, rule: VEM
-    ) -> tuple[Trial, int]:
+    ) -> Asking[tuple[Trial, int]]:
         """Hyperparameters from all data: the past, and the rows with these sites."""
         past = self._past_with(trial, rows, at_rows)
         wrapped, total = trial.state.model, float(np.sum(self.heard))
@@ -163,15 +164,12 @@ class Episode:
             wrapped, self.state.model, self.state.memory, self.heard, new=total, past=0.0
         )
 
-        def objective(theta: Vector) -> tuple[float, Vector]:
-            there = with_free(wrapped, theta)
-            value, gradient = evidence(past, there)
-            if at_rows is not None:
-                more, by = self._of_likelihoods(there, at_rows)
-                value, gradient = value + more, gradient + by
-            return beliefs.objective(theta, value, gradient)
-
-        best, count = maximise(objective, free_vector(wrapped), evaluations=rule.evaluations)
+        more = None
+        if at_rows is not None:
+            more = functools.partial(self._of_likelihoods, at_rows=at_rows)
+        objective = ChainObjective(past, wrapped, beliefs, more)
+        start, evaluations = free_vector(wrapped), rule.evaluations
+        best, count = yield from maximising(objective, start, evaluations=evaluations)
         return self.trial(with_free(wrapped, best)), count
 
     def _past_with(self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None) -> Past:

@@ -24,11 +24,11 @@ def before_pairs(before: Forward, moves: Moves) -> Forward:
     """Both ends (a, c) of intervals, from what is known before each of them."""
     (a, q), size = moves, moves.transition.shape[-1]
     onward = a @ before.spread
-    spread = np.empty((len(a), 2 * size, 2 * size))
-    spread[:, :size, :size] = before.spread
-    spread[:, size:, :size], spread[:, :size, size:] = onward, turned(onward)
-    spread[:, size:, size:] = onward @ turned(a) + q
-    return Forward(np.concatenate([before.mean, a @ before.mean], axis=1), spread)
+    spread = np.empty((*a.shape[:-2], 2 * size, 2 * size))
+    spread[..., :size, :size] = before.spread
+    spread[..., size:, :size], spread[..., :size, size:] = onward, turned(onward)
+    spread[..., size:, size:] = onward @ turned(a) + q
+    return Forward(np.concatenate([before.mean, a @ before.mean], axis=-2), spread)
 
 
 def gained(before: Forward, moves: Moves, sites: PairSites) -> Gains:
@@ -55,7 +55,7 @@ class _Seen(NamedTuple):
     """
 
     values: Columns  # v
-    design: Float[np.ndarray, "n r d"]  # w
+    design: Float[np.ndarray, "n *K r d"]  # w
 
     @classmethod
     def of(cls, said: Backward) -> "_Seen":
@@ -70,9 +70,9 @@ def _innovations(before: Forward, seen: _Seen, said: Backward) -> Gains:
     total = identity_plus(seen.design @ across)
     inner = inverse(total)
     bent = inner @ rest
-    gains = Gains(symmetric(-_summed(rest, bent)), -0.5 * float(log_det(total).sum()))
+    gains = Gains(symmetric(-_summed(rest, bent)), -0.5 * log_det(total).sum(axis=0))
     beside = said.pull - turned(seen.design) @ seen.values
-    if np.max(np.abs(beside), initial=0.0) <= _NOTHING * np.max(np.abs(said.pull), initial=0.0):
+    if np.all(_largest(beside) <= _NOTHING * _largest(said.pull)):
         return gains
     # Rows without curvature pull all the same: exp((e·g)ᵀx), e what is beside the range of J.
     mean = before.mean + across @ bent
@@ -81,7 +81,11 @@ def _innovations(before: Forward, seen: _Seen, said: Backward) -> Gains:
     return gains + Gains(symmetric(np.sum(more, axis=0)), 0.0)
 
 
-def _summed(left: Columns, right: Columns) -> Float[np.ndarray, "k k"]:
+def _largest(columns: Columns) -> Float[np.ndarray, "*K"]:
+    """The largest size of a number, by chain."""
+    return np.max(np.abs(columns), axis=(0, -2, -1), initial=0.0)
+
+
+def _summed(left: Columns, right: Columns) -> Float[np.ndarray, "*K k k"]:
     """Σ_n leftᵀ·right."""
-    columns = left.shape[-1]
-    return left.reshape(-1, columns).T @ right.reshape(-1, columns)
+    return np.sum(turned(left) @ right, axis=0)

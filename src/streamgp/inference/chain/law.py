@@ -88,7 +88,7 @@ class Law:
     @functools.cached_property
     def owns(self) -> Float[np.ndarray, "Q 2d"]:
         """One where a latent function owns a number of two states (a, c), else zero."""
-        return (self.owner_of_two == np.arange(self.latents)[:, None]) * 1.0
+        return owned(self.owner, self.latents)
 
     @functools.cached_property
     def owner_of_two(self) -> Int[np.ndarray, " 2d"]:
@@ -103,8 +103,12 @@ class Law:
     @functools.cached_property
     def scale(self) -> Float[np.ndarray, " d"]:
         """The prior standard deviation of each number, about the origin of time."""
-        spread = np.diagonal(self.covariance(self.origin))
-        return np.sqrt(np.where(spread > 0, spread, 1.0))
+        return scale_of(np.diagonal(self.covariance(self.origin)))
+
+    @property
+    def numbers(self) -> Float[np.ndarray, " n"]:
+        """The numbers of all parts."""
+        return np.array([number for part in self.parts for number in part.numbers()])
 
     @functools.cached_property
     def variance(self) -> Float[np.ndarray, " Q"]:
@@ -244,6 +248,16 @@ class Law:
     def _scaled(self, a: Matrices, q: Matrices) -> Moves:
         scale = self.scale
         return Moves(a * (scale / scale[:, None]), q / np.outer(scale, scale))
+
+
+def owned(owner: Int[np.ndarray, " d"], latents: int) -> Float[np.ndarray, "Q 2d"]:
+    """One where a latent function owns a number of two states (a, c), else zero."""
+    return (np.tile(owner, 2) == np.arange(latents)[:, None]) * 1.0
+
+
+def scale_of(variances: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
+    """The standard deviation of each number, one where that is nothing."""
+    return np.sqrt(np.where(variances > 0, variances, 1.0))
 
 
 def reversed_in_time(part: StateSpace, gaps: Times) -> tuple[Matrices, Matrices]:

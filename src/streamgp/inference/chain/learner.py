@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference import memory
+from streamgp.inference.asking import Asking, answered
 from streamgp.inference.chain.ahead import ahead
 from streamgp.inference.chain.components import chain_parts
 from streamgp.inference.chain.episode import Episode, Learned, exact
@@ -105,6 +106,18 @@ class ChainLearner:
         learn: bool = True,
         remember: bool | None = None,
     ) -> tuple[ChainState, Info]:
+        """`stepping`, with evaluations made as they are asked for."""
+        return answered(self.stepping(state, rows, start, learn=learn, remember=remember))
+
+    def stepping(
+        self,
+        state: ChainState,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> Asking[tuple[ChainState, Info]]:
         """Fold rows in; with `learn`, and a rule of learning, hyperparameters as well.
 
         Args:
@@ -125,7 +138,7 @@ class ChainLearner:
             at_rows, known = episode.before(here.setting)
             before = scored(state.plain, episode.new, at_rows)
         begin = here if start is None or start is state.model else episode.trial(start)
-        learned = episode.learn(begin, self.learning if learn else None)
+        learned = yield from episode.learn(begin, self.learning if learn else None)
         trial = learned.trial
         after, bound = self._folded(episode, learned)
         bound -= known

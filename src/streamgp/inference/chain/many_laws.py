@@ -1,14 +1,15 @@
 """The laws of many chains at once: hyperparameters differ, the kinds of states do not."""
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.inference.chain.elements import Moves
-from streamgp.inference.chain.law import Bridge, Law, bridged
+from streamgp.inference.chain.law import Bridge, Law, bridged, owned, scale_of
 from streamgp.kernels.state_space import (
     ConstantState,
     HarmonicState,
@@ -52,17 +53,32 @@ class _Stack(NamedTuple):
     variance: Float[np.ndarray, " K"]
 
     @classmethod
-    def of(cls, parts: Sequence[StateSpace]) -> "_Stack":
-        first, size = parts[0], len(parts[0].readout)
-        numbers = np.array([part.numbers() for part in parts])
-        variance = numbers[:, 0]
+    def of(cls, first: StateSpace, numbers: Float[np.ndarray, "K _"]) -> "_Stack":
+        """States as the first one, each with its own numbers."""
+        size, variance = len(first.readout), numbers[:, 0]
         if isinstance(first, MaternState):
             root = np.sqrt(2.0 * first.order + 1)
             return cls(
                 MaternState(first.order, float(root), 1.0), size, root / numbers[:, 1], variance
             )
-        rate = numbers[:, 1] if isinstance(first, HarmonicState) else np.ones(len(parts))
-        return cls(first, size, rate, variance)
+        rate = numbers[:, 1] if isinstance(first, HarmonicState) else np.ones(len(numbers))
+        return cls(first.scaled(1.0 / first.numbers()[0]), size, rate, variance)
+
+    def variants(self, step: float) -> "Iterator[tuple[_Stack, _Stack]]":
+        """For each number but the variance, states with it so much larger, and so much smaller."""
+        if self.unit.other:
+            sign = -1.0 if isinstance(self.unit, MaternState) else 1.0  # a lengthscale is 1 / rate
+            larger, smaller = (self.rate * np.exp(sign * by) for by in (step, -step))
+            yield self._replace(rate=larger), self._replace(rate=smaller)
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "K s s"]:
+        """Of each state before any data, about the origin of time, in natural units."""
+        found = self.unit.covariance(0.0) * self.variance[:, None, None]
+        if not isinstance(self.unit, MaternState):
+            return found
+        power = self.rate[:, None] ** np.arange(self.size)
+        return found * power[:, :, None] * power[:, None, :]
 
     def transition(self, which: Which, gaps: Gaps) -> tuple[np.ndarray, np.ndarray]:
         """A and Q over gaps, each of some chain, in natural units."""
@@ -127,10 +143,41 @@ class Laws:
     @classmethod
     def of(cls, laws: Sequence[Law]) -> "Laws":
         """From laws of one kind."""
-        first = laws[0]
-        stacks = tuple(map(_Stack.of, zip(*(law.parts for law in laws), strict=True)))
-        scale = np.array([law.scale for law in laws])
+        return cls.at(laws[0], np.array([law.numbers for law in laws]))
+
+    @classmethod
+    def at(cls, first: Law, numbers: Float[np.ndarray, "K n"]) -> "Laws":
+        """Laws as the first one, each with its own numbers."""
+        ends = np.cumsum([len(part.numbers()) for part in first.parts])[:-1]
+        stacks = tuple(map(_Stack.of, first.parts, np.split(numbers, ends, axis=1)))
+        spread = [np.diagonal(stack.covariance, axis1=1, axis2=2) for stack in stacks]
+        scale = scale_of(np.concatenate(spread, axis=1))
         return cls(stacks, first.latent, first.latents, first.owner, scale)
+
+    @functools.cached_property
+    def owns(self) -> Float[np.ndarray, "Q 2d"]:
+        """One where a latent function owns a number of two states (a, c), else zero."""
+        return owned(self.owner, self.latents)
+
+    @functools.cached_property
+    def scale_of_two(self) -> Float[np.ndarray, "K 2d"]:
+        """The scale of two states (a, c)."""
+        return np.tile(self.scale, 2)
+
+    def slices(self) -> Iterator[tuple[_Stack, slice]]:
+        """Each state, and where its numbers are."""
+        begin = 0
+        for stack in self.stacks:
+            yield stack, slice(begin, begin + stack.size)
+            begin += stack.size
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "K d d"]:
+        """Of all states before any data, about the origin of time, scaled."""
+        found = np.zeros((*self.scale.shape, self.size))
+        for stack, own in self.slices():
+            found[:, own, own] = stack.covariance
+        return found / (self.scale[:, :, None] * self.scale[:, None, :])
 
     @property
     def size(self) -> int:
@@ -140,11 +187,8 @@ class Laws:
     def moves(self, which: Which, gaps: Gaps) -> Moves:
         """A and Q over gaps, each under some law, scaled."""
         a, q = np.zeros((2, len(gaps), self.size, self.size))
-        begin = 0
-        for stack in self.stacks:
-            own = slice(begin, begin + stack.size)
+        for stack, own in self.slices():
             a[:, own, own], q[:, own, own] = stack.transition(which, gaps)
-            begin = own.stop
         scale = self.scale[which]
         turn = scale[:, None, :] / scale[:, :, None]
         return Moves(a * turn, q / (scale[:, :, None] * scale[:, None, :]))
@@ -155,12 +199,10 @@ class Laws:
         """What the states at both ends of an interval say inside it, as `Law.between`."""
         design = np.zeros((len(since), 2 * self.size))
         left_open = np.zeros((len(since), self.latents))
-        begin = 0
-        for stack, q in zip(self.stacks, self.latent, strict=True):
+        for (stack, own), q in zip(self.slices(), self.latent, strict=True):
             near, far, spread = stack.bridge(which, since, until)
-            h, own = stack.unit.readout, slice(begin, begin + stack.size)
+            h = stack.unit.readout
             design[:, own] = h @ near
             design[:, own.start + self.size : own.stop + self.size] = h @ far
             left_open[:, q] += h @ spread @ h
-            begin = own.stop
         return design, np.maximum(left_open, 0.0)

@@ -35,9 +35,9 @@ from streamgp.numerics.linalg import (
 class Weights(NamedTuple):
     """q(β), of the whitened weights of all mean functions, and the evidence of all data."""
 
-    mean: Float[np.ndarray, " K"]
-    covariance: Float[np.ndarray, "K K"]
-    log_evidence: float
+    mean: Float[np.ndarray, "*K B"]
+    covariance: Float[np.ndarray, "*K B B"]
+    log_evidence: float  # of several chains an array
 
     @classmethod
     def of(cls, gains: Gains) -> "Weights":
@@ -47,6 +47,10 @@ class Weights(NamedTuple):
         noise is nearly nothing, rounding of that can outweigh what is left.
         """
         gram = gains.gram
+        if gram.ndim > 2:  # of several chains
+            pairs = zip(gains.gram, np.asarray(gains.evidence).tolist(), strict=True)
+            fields = zip(*(cls.of(Gains(*own)) for own in pairs), strict=True)
+            return cls._make(map(np.array, fields))
         chol = cholesky_of_identity_plus(-gram[1:, 1:])
         if not np.isfinite(chol).all() and np.isfinite(gram).all():
             chol = cholesky_of_identity_plus(positive_part(-gram[1:, 1:]))
@@ -58,21 +62,22 @@ class Weights(NamedTuple):
     @property
     def first(self) -> Float[np.ndarray, " k"]:
         """E[g] of g = (1, β)."""
-        return np.concatenate([[1.0], self.mean])
+        return np.concatenate([np.ones((*self.mean.shape[:-1], 1)), self.mean], axis=-1)
 
     @property
     def second(self) -> Float[np.ndarray, "k k"]:
         """E[ggᵀ]."""
-        found = np.outer(self.first, self.first)
-        found[1:, 1:] += self.covariance
+        first = self.first
+        found = first[..., :, None] * first[..., None, :]
+        found[..., 1:, 1:] += self.covariance
         return found
 
 
 class Pairs(NamedTuple):
     """The states (a, c) at both ends of intervals, given g = (1, β): N(mean·g, covariance)."""
 
-    mean: Float[np.ndarray, "n 2d k"]
-    covariance: Float[np.ndarray, "n 2d 2d"]
+    mean: Float[np.ndarray, "n *K 2d k"]
+    covariance: Float[np.ndarray, "n *K 2d 2d"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -125,8 +130,8 @@ class Stretch:
     def gains(self) -> Gains:
         """What its own data say of g, and what is added by meeting the data after it."""
         if self.is_quiet:
-            columns = self.after.pull.shape[2]
-            return Gains(np.zeros((columns, columns)), 0.0)
+            _, *chains, _, columns = self.after.pull.shape
+            return Gains(np.zeros((*chains, columns, columns)), 0.0)
         before = taken(self.forward, slice(-1))
         own = gained(before, self.moves, self.sites)
         if is_silent(self.after):
@@ -150,12 +155,12 @@ def _smoothed(before: Forward, here: Backward, elements: Elements, after: Backwa
     """
     near = known_of(before, here)
     step, shift, spread = conditioned(elements, after)
-    size, mean = step.shape[-1], np.concatenate([near.mean, step @ near.mean + shift], axis=1)
-    covariance = np.empty((len(mean), 2 * size, 2 * size))
+    size, mean = step.shape[-1], np.concatenate([near.mean, step @ near.mean + shift], axis=-2)
+    covariance = np.empty((*step.shape[:-2], 2 * size, 2 * size))
     across = step @ near.spread
-    covariance[:, :size, :size] = near.spread
-    covariance[:, size:, :size], covariance[:, :size, size:] = across, turned(across)
-    covariance[:, size:, size:] = symmetric(across @ turned(step)) + spread
+    covariance[..., :size, :size] = near.spread
+    covariance[..., size:, :size], covariance[..., :size, size:] = across, turned(across)
+    covariance[..., size:, size:] = symmetric(across @ turned(step)) + spread
     return Pairs(mean, covariance)
 
 
