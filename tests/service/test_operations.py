@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 import threading
+import time
 
 import pytest
 
@@ -23,6 +24,9 @@ def test_a_line_of_the_log_is_an_object_with_the_request(service):
     log.setLevel(logging.INFO)
     try:
         service.get("/v1/models/absent", headers={"X-Request-Id": "mine-1"})
+        until = time.monotonic() + 10
+        while not told and time.monotonic() < until:  # it is written after the answer
+            time.sleep(0.01)
     finally:
         log.removeHandler(handler)
         log.setLevel(logging.NOTSET)

@@ -100,6 +100,21 @@ def upload(path: str, data: bytes) -> Call:
     return Call("PUT", f"{path}/file", _json, content=data, headers=headers, safe=False)
 
 
+def create_fleet(name: str, tables: Mapping[str, Any]) -> Call:
+    return Call("POST", "/v1/fleets", _json, json={"name": name, **tables}, safe=False)
+
+
+def keys(fleet: str) -> Call:
+    where = f"/v1/fleets/{quote(fleet, safe='')}?count=1000"
+    return Call("GET", where, lambda r: [m["name"] for m in r.json()["models"]])
+
+
+def update_keys(fleet: str, data: Any, column: str, request: str | None) -> Call:
+    """Observations of many keys."""
+    called = update(f"/v1/fleets/{quote(fleet, safe='')}", data, request)
+    return dataclasses.replace(called, path=f"{called.path}?key={quote(column, safe='')}")
+
+
 def update(path: str, data: Any, key: str | None) -> Call:
     """Observations. They have an idempotency key, so they may be sent again."""
     headers = {"Idempotency-Key": key or uuid.uuid4().hex}

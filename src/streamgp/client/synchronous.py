@@ -84,6 +84,31 @@ class Client:
         self.call(calls.create(name, {"channels": channels, **tables}))
         return self.model(name)
 
+    def fleet(self, name: str) -> "RemoteFleet":
+        """A fleet by name. Nothing is asked yet."""
+        return RemoteFleet(self, name)
+
+    def create_fleet(
+        self, name: str, channels: dict[str, Any], *, population: bool = True, **tables: Any
+    ) -> "RemoteFleet":
+        """Make a fleet: models by key that share a specification.
+
+        Args:
+            name: Of the fleet.
+            channels: The kind of each channel, by name, as in a TOML configuration.
+            population: Whether new keys start from what the others have learned.
+            **tables: The tables `data`, `model` and `stream`.
+
+        Returns:
+            The fleet.
+
+        Raises:
+            ServiceError: If the service refuses it.
+        """
+        said = {"channels": channels, "population": population, **tables}
+        self.call(calls.create_fleet(name, said))
+        return self.fleet(name)
+
     def upload(self, name: str, model: sgp.ContinualGP) -> "RemoteModel":
         """Give the service a model that was made elsewhere."""
         self.call(calls.upload(calls.path_of(name), model.to_bytes()))
@@ -182,3 +207,36 @@ class RemoteModel:
     def delete(self) -> None:
         """Delete the model."""
         self._client.call(calls.delete(self._path))
+
+
+class RemoteFleet:
+    """A fleet of a service: models by key."""
+
+    def __init__(self, client: Client, name: str):
+        self._client, self._name = client, name
+
+    def __repr__(self) -> str:
+        return f"<RemoteFleet {self._name}>"
+
+    def __getitem__(self, key: str) -> RemoteModel:
+        return self._client.member(self._name, key)
+
+    def keys(self) -> list[str]:
+        """The first thousand keys that have a model, in order."""
+        return self._client.call(calls.keys(self._name))
+
+    def update(self, data: Any, *, key: str, request: str | None = None) -> Any:
+        """Send observations of any number of keys. They are on disk when this returns.
+
+        Args:
+            data: A pandas or polars frame, or a list of rows (dictionaries).
+            key: The column that has the keys.
+            request: An idempotency key; by default a new one.
+
+        Returns:
+            A `RemoteReport`. Its `errors` have what went wrong, by key.
+
+        Raises:
+            ServiceError: If the service refuses them as a whole.
+        """
+        return self._client.call(calls.update_keys(self._name, data, key, request))

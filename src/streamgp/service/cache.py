@@ -76,7 +76,9 @@ class Cache:
     def publish(self, key: str, live: Live, rows: tuple[Row, ...] = ()) -> None:
         """Let readers see a model that has just been committed."""
         with self._exclusive(key):
-            self._put(key, live)
+            found = self._found(key)
+            if found is None or found.version <= live.version:  # two threads may have committed
+                self._put(key, live)
             if rows:
                 with self._lock:
                     self._recent.setdefault(key, deque(maxlen=_ROWS)).extend(rows)

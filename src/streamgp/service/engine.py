@@ -1,13 +1,12 @@
 """Engine: the verbs of the service. It knows models, the store and threads, and nothing of HTTP."""
 
 import copy
-import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -22,6 +21,7 @@ from streamgp.errors import (
 from streamgp.service import names, specifications
 from streamgp.service.cache import Cache, Live
 from streamgp.service.events import Hub
+from streamgp.service.fleets import Common, Fleets
 from streamgp.service.lanes import Lanes
 from streamgp.service.metrics import Metrics
 from streamgp.service.problems import RefusedError, not_found
@@ -29,6 +29,8 @@ from streamgp.service.recent import rows_of
 from streamgp.service.reports import Bookkeeping, Spoken, latest, spoken
 from streamgp.service.settings import Settings
 from streamgp.store import Store
+
+T = TypeVar("T")
 
 _ATTEMPTS = 5  # at learning a batch into a model that another process changes
 
@@ -62,6 +64,7 @@ class Engine:
         self.cache = Cache(self.store, settings.cache)
         limits = settings.limits
         self.lanes = Lanes(settings.workers, limits.queue, limits.waiting)
+        self.fleets = Fleets(self.store, self.cache)
         self.hub = Hub(limits.subscribers)
         self.metrics = Metrics(self.cache, self.lanes)
 
@@ -74,8 +77,14 @@ class Engine:
     # -- models come and go --------------------------------------------------------------------
 
     def create(self, key: str, tables: Mapping[str, Any]) -> Future:
-        """Make a model, or what the models of a fleet begin as."""
+        """Make a model."""
         model = specifications.made(tables, self.settings.limits)
+        return self.lanes.submit(key, lambda: self._add(key, model))
+
+    def create_fleet(self, key: str, tables: Mapping[str, Any], *, is_pooled: bool) -> Future:
+        """Make what the models of a fleet begin as."""
+        model = specifications.made(tables, self.settings.limits)
+        Common(is_pooled).put_into(model)
         return self.lanes.submit(key, lambda: self._add(key, model))
 
     def import_file(self, key: str, data: bytes) -> Future:
@@ -85,7 +94,7 @@ class Engine:
         return self.lanes.submit(key, lambda: self._add(key, model))
 
     def _add(self, key: str, model: sgp.ContinualGP) -> Live:
-        self._check_room()
+        self.check_room()
         try:
             version = self.store.put(key, model, version=0)
         except StaleError as error:
@@ -102,9 +111,10 @@ class Engine:
         self.hub.publish(key, {"event": "created"})
         return live
 
-    def _check_room(self) -> None:
+    def check_room(self, more: int = 1) -> None:
+        """Refuse more models than there may be."""
         most = self.settings.limits.models
-        if len(self.store.keys()) >= most:
+        if more and len(self.store.keys()) + more > most:
             raise RefusedError(
                 409,
                 problem(f"at most {most} models", f"{most}", "Delete models that are not needed."),
@@ -142,26 +152,31 @@ class Engine:
 
     # -- learning --------------------------------------------------------------------------------
 
-    def learn(self, key: str, batch: Batch, beginning: str | None = None) -> Future:
+    def learn(self, key: str, batch: Batch, fleet: str | None = None) -> Future:
         """Learn a batch. It is on disk when the result is there.
 
         Args:
             key: Of the model.
             batch: The observations.
-            beginning: The key of what the model begins as, if it does not exist yet.
+            fleet: The name of the fleet, if the model is one of a fleet and may be new.
 
         Returns:
             The future report, and whether it is that of an earlier request with the same key.
         """
-        return self.lanes.submit(key, lambda: self._learn(key, batch, beginning))
+        return self.lanes.submit(key, lambda: self._learn(key, batch, fleet))
 
-    def _learn(self, key: str, batch: Batch, beginning: str | None) -> tuple[Spoken, bool]:
+    def _learn(self, key: str, batch: Batch, fleet: str | None) -> tuple[Spoken, bool]:
         request = None if batch.request is None else f"{key}\n{batch.request}"
+        return self.until_fresh([key], lambda: self._learn_once(key, batch, request, fleet))
+
+    def until_fresh(self, keys: Iterable[str], work: Callable[[], T]) -> T:
+        """The result of work that changes models, begun again if they were not the latest ones."""
         for _ in range(_ATTEMPTS):
             try:
-                return self._learn_once(key, batch, request, beginning)
-            except StaleError:  # another process has changed the model, or answered the request
-                self.cache.forget(key)
+                return work()
+            except StaleError:  # another has changed a model meanwhile, or answered the request
+                for key in keys:
+                    self.cache.forget(key)
         raise RefusedError(
             503,
             problem("a model that no other program changes", "one that is", "Try again."),
@@ -169,12 +184,12 @@ class Engine:
         )
 
     def _learn_once(
-        self, key: str, batch: Batch, request: str | None, beginning: str | None
+        self, key: str, batch: Batch, request: str | None, fleet: str | None
     ) -> tuple[Spoken, bool]:
-        answered = None if request is None else self.store.answer(request)
-        if answered is not None:
-            return _first_answer(answered, batch), True
-        now = self._to_learn(key, beginning)
+        before = None if request is None else self.store.answer(request)
+        if before is not None:
+            return first_answer(before, batch), True
+        now = self.to_learn(key, fleet)
         if batch.frame is None:
             self._move(batch)
             return {}, False
@@ -187,11 +202,11 @@ class Engine:
         with self.store.transaction() as change:
             change.put(key, draft, version=now.version)
             if request is not None:
-                change.record(request, _answered(said, batch))
+                change.record(request, answered(said, batch))
             if batch.offset is not None:
                 change.set_offset(*batch.offset)
         live = Live(draft, change.versions[key], time.time(), said)
-        self._publish(key, live, batch.frame)
+        self.publish(key, live, batch.frame)
         self.metrics.learned(report, time.perf_counter() - begin)
         return said, False
 
@@ -201,19 +216,20 @@ class Engine:
             with self.store.transaction() as change:
                 change.set_offset(*batch.offset)
 
-    def _publish(self, key: str, live: Live, frame: pd.DataFrame) -> None:
+    def publish(self, key: str, live: Live, frame: pd.DataFrame) -> None:
         """Let readers and listeners see what has just been committed."""
         rows = rows_of(live.model, frame)
         self.cache.publish(key, live, rows)
         told = {"event": "updated", "report": live.report, "latest": latest(live.model)}
         self.hub.publish(key, {**told, "rows": [row._asdict() for row in rows]})
 
-    def _to_learn(self, key: str, beginning: str | None) -> Live:
+    def to_learn(self, key: str, fleet: str | None) -> Live:
         """The model as it was last committed; a new one for a key of a fleet that is new."""
-        if beginning is None or key in self.store:
+        if fleet is None or key in self.store:
             return self.cache.get(key)
-        self._check_room()
-        return dataclasses.replace(self.cache.get(beginning), version=0)
+        model = self.fleets.begun(fleet)
+        self.check_room()
+        return Live(model, 0, time.time())
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -231,13 +247,14 @@ def digest_of(body: bytes, kind: str) -> str:
     return hashlib.sha256(kind.encode() + b"\n" + body).hexdigest()
 
 
-def _answered(said: Spoken, batch: Batch) -> bytes:
+def answered(said: Spoken, batch: Batch) -> bytes:
+    """What is kept of a request that was handled."""
     return json.dumps({"digest": batch.digest, "report": said}).encode()
 
 
-def _first_answer(answered: bytes, batch: Batch) -> Spoken:
+def first_answer(kept: bytes, batch: Batch) -> Spoken:
     """The first answer to a request, if this is that request."""
-    before = json.loads(answered)
+    before = json.loads(kept)
     if before["digest"] != batch.digest:
         raise RefusedError(
             422,

@@ -74,9 +74,24 @@ def document(
         "detail": str(text),
         "instance": instance,
     }
-    if isinstance(text, Problem):
-        body |= {"expected": text.expected, "got": text.got, "remedy": text.remedy}
+    body |= _parts(text)
     return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def explained(error: Exception) -> dict[str, str]:
+    """What went wrong with a part of a request, as JSON."""
+    if not isinstance(error, StreamGPError):
+        _log.error("unforeseen", exc_info=error)
+        return {"detail": f"a {type(error).__name__}: see the log of the service"}
+    text = error.args[0] if error.args else str(error)
+    return {"detail": str(text)} | _parts(text)
+
+
+def _parts(text: Any) -> dict[str, str]:
+    """What was expected, what came and what to do, where a text has these parts."""
+    if not isinstance(text, Problem):
+        return {}
+    return {"expected": text.expected, "got": text.got, "remedy": text.remedy}
 
 
 def install(app: FastAPI) -> None:

@@ -31,7 +31,7 @@ class ProblemDocument(BaseModel):
 
 
 class Specification(Strict):
-    """A model or a fleet: the words are those of the TOML configuration of `streamgp run`."""
+    """A model: the words are those of the TOML configuration of `streamgp run`."""
 
     name: Name
     channels: Annotated[
@@ -46,9 +46,15 @@ class Specification(Strict):
         """The tables as the configuration has them."""
         return {
             name: table
-            for name, table in self.model_dump(exclude={"name"}).items()
+            for name, table in self.model_dump(exclude={"name", "population"}).items()
             if table or name in ("channels", "data")
         }
+
+
+class FleetSpecification(Specification):
+    """A fleet. With `population`, new keys start from what the others have learned."""
+
+    population: bool = True
 
 
 class Glance(BaseModel):
@@ -66,6 +72,13 @@ class Models(BaseModel):
 
     models: list[Glance]
     total: int
+
+
+class FleetModels(Models):
+    """Some models of a fleet, and how many keys the start of new ones was learned from."""
+
+    population: bool
+    pooled_keys: int
 
 
 class Description(BaseModel):
@@ -95,6 +108,18 @@ class Learned(BaseModel):
     update: int
     result: str
     observations: dict[str, int]
+    repeated: bool = False
+
+
+class KeysLearned(BaseModel):
+    """What a request did to all keys together. `begun` are those that are new."""
+
+    keys: int
+    begun: list[str]
+    learned: int
+    observations: dict[str, int]
+    changed: list[dict[str, str]]
+    errors: dict[str, dict[str, str]]
     repeated: bool = False
 
 

@@ -9,10 +9,10 @@ from streamgp.service.routes import moving, observing, telling
 
 
 class Place(NamedTuple):
-    """Where a model is in the store, and what it begins as if it is not there yet."""
+    """Where a model is in the store, and in which fleet, if in one."""
 
     key: str
-    beginning: str | None = None
+    fleet: str | None = None
 
 
 def routes(router: APIRouter, prefix: str, place: Callable[..., Awaitable[Place]]) -> None:

@@ -1,24 +1,36 @@
 """Models and members of fleets: the same routes for both, each under its own path."""
 
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from streamgp.service import names
-from streamgp.service.access import Admin, Reader, TheEngine
+from streamgp.service import keyed, names
+from streamgp.service.access import Admin, Reader, TheEngine, Writer
 from streamgp.service.descriptions import described
+from streamgp.service.fleets import Common
 from streamgp.service.problems import described as problems
 from streamgp.service.routes.each import Place, routes
 from streamgp.service.routes.models import Count, First, Named, glances
+from streamgp.service.routes.observing import BODY, IdempotencyKey, batch_of
 from streamgp.service.routes.working import finished
-from streamgp.service.shapes import Description, Models, Specification
+from streamgp.service.shapes import (
+    Description,
+    FleetModels,
+    FleetSpecification,
+    KeysLearned,
+    Models,
+)
 from streamgp.service.wire import answer
 
 models = APIRouter(tags=["models"])
 fleets = APIRouter(prefix="/v1/fleets", tags=["fleets"])
 Key = Annotated[str, Path(pattern=names.PATTERN, max_length=100)]
+Column = Annotated[
+    str, Query(min_length=1, max_length=100, description="The column that has the keys.")
+]
 
 
 async def _model(name: Named) -> Place:
@@ -26,7 +38,7 @@ async def _model(name: Named) -> Place:
 
 
 async def _member(name: Named, key: Key) -> Place:
-    return Place(names.member_key(name, key), names.fleet_key(name))
+    return Place(names.member_key(name, key), name)
 
 
 @models.get(
@@ -46,10 +58,11 @@ routes(models, "/v1/models/{name}", _model)
     "", status_code=201, dependencies=[Admin], responses=problems(409, 413, 429, 503),
     response_model=Description,
 )  # fmt: skip
-async def create(asked: Specification, engine: TheEngine) -> Any:
+async def create(asked: FleetSpecification, engine: TheEngine) -> Any:
     """Make a fleet: models by key that share a specification. Each begins with its first batch."""
     key = names.fleet_key(asked.name)
-    live = await finished(await run_in_threadpool(engine.create, key, asked.tables()))
+    made = partial(engine.create_fleet, key, asked.tables(), is_pooled=asked.population)
+    live = await finished(await run_in_threadpool(made))
     return answer(described(asked.name, live, 0), 201, {"Location": f"/v1/fleets/{asked.name}"})
 
 
@@ -59,12 +72,35 @@ async def listed(engine: TheEngine, first: First = 0, count: Count = 100) -> Any
     return answer(await run_in_threadpool(glances, engine, names.fleets(), first, count))
 
 
-@fleets.get("/{name}", dependencies=[Reader], responses=problems(404, 503), response_model=Models)
+@fleets.get(
+    "/{name}", dependencies=[Reader], responses=problems(404, 503), response_model=FleetModels
+)
 async def keys(name: Named, engine: TheEngine, first: First = 0, count: Count = 100) -> Any:
     """List the models of a fleet, in the order of their keys."""
-    await run_in_threadpool(engine.read, names.fleet_key(name))
+    blank = await run_in_threadpool(engine.read, names.fleet_key(name))
     found = await run_in_threadpool(glances, engine, names.members_of(name), first, count)
-    return answer(found)
+    common = Common.of(blank.model)
+    pooled = 0 if common.population is None else common.population.keys
+    return answer({**found, "population": common.is_pooled, "pooled_keys": pooled})
+
+
+@fleets.post(
+    "/{name}/observations", dependencies=[Writer], response_model=KeysLearned,
+    responses=problems(404, 409, 413, 415, 429, 503), openapi_extra=BODY,
+)  # fmt: skip
+async def observe(
+    request: Request, name: Named, engine: TheEngine, key: Column,
+    idempotency_key: IdempotencyKey = None,
+) -> Any:  # fmt: skip
+    """Learn observations of many keys, which a column of the rows has. All are committed together.
+
+    A key whose rows cannot be learned stays as it was and is among the `errors`; all others are
+    learned. A request that is sent again with the same `Idempotency-Key` gets the first answer
+    again and changes nothing.
+    """
+    batch = await batch_of(request, engine, idempotency_key)
+    report, repeated = await finished(keyed.learn(engine, name, key, batch))
+    return answer({**report, "repeated": repeated})
 
 
 @fleets.delete(

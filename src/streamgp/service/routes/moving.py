@@ -47,8 +47,8 @@ def add_files(router: APIRouter, prefix: str, place_of: Any) -> None:
     async def import_file(request: Request, at: place_of, engine: TheEngine) -> Any:
         """Make a model from a model's file. Nothing in the file is run."""
         body = await read_body(request, engine.settings.limits)
-        if at.beginning is not None:
-            await run_in_threadpool(engine.read, at.beginning)
+        if at.fleet is not None:
+            await run_in_threadpool(engine.read, names.fleet_key(at.fleet))
         live = await finished(await run_in_threadpool(engine.import_file, at.key, body))
         return answer(described(names.shown(at.key), live, 0), 201)
 

@@ -28,9 +28,18 @@ _ROWS = {
 }
 
 
-def _batch(engine: Engine, kind: str, body: bytes, request: str | None) -> Batch:
-    frame = tables.read_table(kind, body, engine.settings.limits.rows)
-    return Batch(frame, digest_of(body, kind), request)
+BODY = {"requestBody": {"required": True, "content": _ROWS}}
+
+
+async def batch_of(request: Request, engine: Engine, key: str | None) -> Batch:
+    """The observations of a request."""
+    body, kind = await read_body(request, engine.settings.limits), content_type(request)
+
+    def read() -> Batch:
+        frame = tables.read_table(kind, body, engine.settings.limits.rows)
+        return Batch(frame, digest_of(body, kind), key)
+
+    return await run_in_threadpool(read)
 
 
 def add_observations(router: APIRouter, prefix: str, place_of: Any) -> None:
@@ -39,7 +48,7 @@ def add_observations(router: APIRouter, prefix: str, place_of: Any) -> None:
     @router.post(
         f"{prefix}/observations", dependencies=[Writer], response_model=Learned,
         responses=problems(404, 409, 413, 415, 429, 503),
-        openapi_extra={"requestBody": {"required": True, "content": _ROWS}},
+        openapi_extra=BODY,
     )  # fmt: skip
     async def observe(
         request: Request, at: place_of, engine: TheEngine, idempotency_key: IdempotencyKey = None
@@ -49,9 +58,6 @@ def add_observations(router: APIRouter, prefix: str, place_of: Any) -> None:
         A request that is sent again with the same `Idempotency-Key` gets the first answer again
         and changes nothing.
         """
-        body = await read_body(request, engine.settings.limits)
-        batch = await run_in_threadpool(
-            _batch, engine, content_type(request), body, idempotency_key
-        )
-        report, repeated = await finished(engine.learn(at.key, batch, at.beginning))
+        batch = await batch_of(request, engine, idempotency_key)
+        report, repeated = await finished(engine.learn(at.key, batch, at.fleet))
         return answer({**report, "repeated": repeated})
