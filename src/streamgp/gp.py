@@ -69,10 +69,10 @@ class ContinualGP(plot.Drawn):
     Args:
         channels: A likelihood, for a single channel, or a dictionary of them by name.
         latents: How many latent functions the channels share, or a kernel, or a list of kernels;
-            `(kernel, n)` stands for n functions drawn from one kernel. By default one for a single
-            channel with one latent parameter, else one per latent parameter, at most three. Where
-            only their number is given they are smooth (`RBF`), or over one input, if the engine may
-            be a chain, a fast, a medium and a slow part (`kernels.over_time`).
+            `(kernel, n)` stands for n functions drawn from one kernel. By default there is one per
+            latent parameter (a `Gaussian` channel has one), at most three. If no kernel is given,
+            it is `kernels.over_time` over one input, the sum of a fast, a medium and a slow part,
+            and otherwise, or on the dense engine, a smooth one (`RBF`).
         inducing: A placement strategy: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of a
             `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
         learning: `VEM`, or None to leave all hyperparameters where they start.
@@ -319,7 +319,7 @@ class ContinualGP(plot.Drawn):
         columns: Any = None,
         learn: bool = True,
     ) -> UpdateReport:
-        """Fold a batch in and let go of it, but for `open_rows`.
+        """Learn a batch. It is not kept, except for `open_rows`.
 
         Call it as `update(x, y)` where there is a single channel, or as `update({name: (x, y), …})`
         with any subset of the channels and any number of observations of each. Or with a pandas or
@@ -373,7 +373,7 @@ class ContinualGP(plot.Drawn):
         learn: bool = True,
         progress: bool = False,
     ) -> UpdateReport:
-        """Fold samples in one at a time, in order, at a fraction of the cost of that many updates.
+        """Learn samples one at a time, in order, at a fraction of the cost of that many updates.
 
         The model ends as if each sample had been an `update` of its own, except that points are
         placed for a stretch of inputs at a time. If a sample fails, the model is as it was before

@@ -10,6 +10,7 @@ import pytest
 from tests.quick_start import blocks
 from tests.unit.test_readme import PAGES, README, ROOT, named
 
+from streamgp import configuration
 from streamgp.cli.main import _parser
 from streamgp_lab.cli.main import _parser as _lab_parser
 
@@ -40,6 +41,11 @@ def consoles(page: Path) -> list[list[str]]:
     return [words for block in shown for words in commands(block)]
 
 
+def tables(page: Path) -> list[str]:
+    """The configurations in TOML that a page shows."""
+    return re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
 def assert_understood(words: list[str]) -> None:
     try:
         PARSERS[words[0]]().parse_args(words[1:])
@@ -63,6 +69,11 @@ def test_commands_are_found_in_what_shells_are_given():
 def test_commands_of_a_page_are_understood(page):
     for words in consoles(page):
         assert_understood(words)
+
+
+@pytest.mark.parametrize("table", tables(DOCS / "commands.md"))
+def test_configurations_are_understood(table):
+    assert configuration.from_tables(tomllib.loads(table)).build().channels
 
 
 def helps(parser: argparse.ArgumentParser) -> list[str]:

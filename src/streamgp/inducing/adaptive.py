@@ -30,10 +30,11 @@ _MOVES = 20  # evaluations of the bound for moving points, if there are several 
 @storable
 @dataclasses.dataclass(frozen=True)
 class Adaptive(AbstractStrategy):
-    """Add points while the new inputs' prior variance is not explained by those there are.
+    """Add inducing points where the present ones do not explain the new inputs' prior variance.
 
-    The worst input comes first. The number of points so follows the explored domain. Each latent
-    function has points of its own, as many as its lengthscale needs.
+    The input that is explained least comes first. So the number of points grows with the ground
+    that the stream covers, not with the number of rows. Each latent function has points of its own,
+    as many as its lengthscale needs.
 
     The first batch, and later ones from ground that is known, use free room for a finer
     resolution, so that lengthscales can become shorter as data add up. Over several inputs, points

@@ -56,6 +56,7 @@ class FunctionKernel(Kernel):
 
     @property
     def parameters(self) -> dict[str, Parameter]:
+        """The parameters by name."""
         return dict(zip(self.names, self.values, strict=True))
 
     def label(self) -> str:

@@ -72,6 +72,7 @@ class Ordinal(Likelihood):
 
     @property
     def cutpoints(self) -> Float[np.ndarray, " C"]:
+        """Where f is cutpoint k, classes up to k and those above it are equally probable."""
         return self.first + np.concatenate([np.zeros(1), np.cumsum(self.gaps)])
 
     def start(self, y: Float[np.ndarray, " N"]) -> "Ordinal":

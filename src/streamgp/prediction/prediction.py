@@ -95,14 +95,17 @@ class Prediction:
 
     @property
     def mean(self) -> np.ndarray:
+        """E[y] of a new observation: (N,); (N, K) of K classes, counts or shares."""
         return self._moments()[0]
 
     @property
     def variance(self) -> np.ndarray:
+        """Var[y] of a new observation, noise included, in the shape of `mean`."""
         return self._moments()[1]
 
     @property
     def std(self) -> np.ndarray:
+        """The standard deviation of a new observation, noise included."""
         return np.sqrt(self.variance)
 
     @property
@@ -224,7 +227,14 @@ class Prediction:
     def quantile(self, level: float) -> Float[np.ndarray, " N"]:
         """The value below which a new observation falls with that probability.
 
-        Of a channel with ordered classes, the number of a class.
+        Args:
+            level: The probability.
+
+        Returns:
+            One value for each input; of a channel with ordered classes, the number of a class.
+
+        Raises:
+            DataError: If the level is not between 0 and 1, or the values have no order.
         """
         check_probability(level)
         return self._quantiles(level)[0]
@@ -235,11 +245,31 @@ class Prediction:
         return list(quantiles(self.likelihood, self._mean, self._covariance, wanted))
 
     def log_density(self, y: Any) -> Float[np.ndarray, " N"]:
-        """log p(y) of one observation an input, or of the same at all; labels where it has them."""
+        """The log density of observations, log p(y).
+
+        Args:
+            y: One observation for each input, or one for all; labels where the channel has them.
+
+        Returns:
+            One number for each input.
+
+        Raises:
+            DataError: If observations cannot be used.
+        """
         return self._by_value(self.likelihood.log_predictive, y)
 
     def cdf(self, y: Any) -> Float[np.ndarray, " N"]:
-        """P(Y ≤ y) of a new observation, for one y an input or the same at all."""
+        """The distribution function of a new observation, P(Y ≤ y).
+
+        Args:
+            y: One value for each input, or one for all.
+
+        Returns:
+            One probability for each input.
+
+        Raises:
+            DataError: If values cannot be used, or have no order.
+        """
         check_ordered(self.likelihood)
         return self._by_value(self.likelihood.predictive_cdf, y)
 
@@ -252,10 +282,10 @@ class Prediction:
         about one part in a thousand.
 
         Args:
-            y: One observation an input, or the same at all; labels where the channel has them.
+            y: One observation for each input, or one for all; labels where the channel has them.
 
         Returns:
-            One score an input.
+            One score for each input.
 
         Raises:
             DataError: If observations cannot be used, or the values have no order.
@@ -281,11 +311,11 @@ class Prediction:
         Discrete values have a jump at y. There the transform is drawn from the jump at random.
 
         Args:
-            y: One observation an input, or the same at all; labels where the channel has them.
+            y: One observation for each input, or one for all; labels where the channel has them.
             seed: Of the random numbers, for discrete values.
 
         Returns:
-            One number between 0 and 1 an input.
+            One number between 0 and 1 for each input.
 
         Raises:
             DataError: If observations cannot be used, or the values have no order.
@@ -318,7 +348,7 @@ class Prediction:
         return np.concatenate(parts)
 
     def values(self, y: Any) -> Float[np.ndarray, "N ..."]:
-        """One observation an input, checked, as a number; as several where it is several."""
+        """One observation for each input, checked, as a number; as several where it is several."""
         return read_values(y, len(self), self.likelihood, self._labels)
 
     def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
@@ -361,7 +391,7 @@ class Prediction:
     def to_frame(
         self, level: float = 0.95, *, calibrated: bool = False, backend: str = "pandas"
     ) -> Any:
-        """A row an input: the inputs, and mean, std, lower and upper.
+        """A frame with a row for each input: the inputs, and mean, std, lower and upper.
 
         For a channel with classes, the probability of each and the most probable label. Where an
         observation is several numbers, mean and std of each.

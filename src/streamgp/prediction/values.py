@@ -16,10 +16,10 @@ Labels = tuple[Label, ...]
 def read_values(
     y: Any, count: int, likelihood: Likelihood, labels: Labels
 ) -> Float[np.ndarray, "N ..."]:
-    """One observation an input, checked, as a number; as several where it is several.
+    """One observation for each input, checked, as a number; as several where it is several.
 
     Args:
-        y: One observation an input, or the same at all.
+        y: One observation for each input, or one for all.
         count: How many inputs there are.
         likelihood: Of the channel.
         labels: Of its classes, if they have any.

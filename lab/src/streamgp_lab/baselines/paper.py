@@ -1,7 +1,7 @@
 """The algorithm of *Continual Multi-task Gaussian Processes*, exactly as published.
 
 After each batch there is a factorised q(u_q) = N(m_q, S_q) at inducing points on a new grid over
-all inputs so far. With the next batch it maximises (Eq. 10, Eq. 19)
+all inputs so far. With the next batch it maximises (Eq. 10, Eq. 24)
 
     L_C = E_q[log p(y|f)] − Σ_q KL[q_q‖p(u_q|ψ_new)] + Σ_q KL[q_q‖p(u_q|ψ_old)] − Σ_q KL[q_q‖q̃_q]
 
