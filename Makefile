@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo serve-demo test test-nats test-page test-postgres test-spark lint wheel docs bench clean
+.PHONY: setup demo serve-demo test test-nats test-types test-page test-postgres test-spark lint wheel docs bench clean
 
 setup: .venv/ready
 
@@ -20,6 +20,10 @@ serve-demo: setup
 
 test: setup
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# Shapes and types at run time, as annotated: lives of models of every kind, and exactness.
+test-types: setup
+	$(BIN)/python -m pytest -o addopts= -p tests.checking -n 2 tests/types tests/unit/test_linalg.py tests/unit/test_exactness.py
 
 # The page of the service in a browser. Where the browser is missing and cannot be installed, the tests are skipped.
 test-page: setup

@@ -1,7 +1,14 @@
-"""The fixtures of the tests of streamgp. Shapes and types of the baselines are checked too."""
+"""Shapes and types of the baselines are checked as they run."""
 
-from tests.conftest import install_import_hook, unchecked  # noqa: F401 (a fixture)
+import pytest
+from jaxtyping import config, install_import_hook
 
 install_import_hook(
     ["streamgp_lab.baselines", "streamgp_lab.problem", "streamgp_lab.scores"], "beartype.beartype"
 )
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """As users run it: nothing is checked, and experiments take their usual time."""
+    monkeypatch.setattr(config, "jaxtyping_disable", True)

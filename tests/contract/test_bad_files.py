@@ -19,8 +19,6 @@ from streamgp.online.drift import Watch
 from streamgp.online.progress import Progress
 from streamgp.persistence import container
 
-pytestmark = pytest.mark.usefixtures("unchecked")
-
 X = np.linspace(0, 6, 8)
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 

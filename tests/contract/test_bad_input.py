@@ -210,7 +210,6 @@ def test_channel_that_exists(trained):
         trained.add_channel("real", sgp.Poisson())
 
 
-@pytest.mark.usefixtures("unchecked")
 def test_wrong_new_channel(trained):
     with refused(trained, "a likelihood for channel 'new'", "Poisson"):
         trained.add_channel("new", sgp.Poisson)
@@ -248,14 +247,12 @@ WRONG_SETTINGS = {
 }
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("setting", WRONG_SETTINGS)
 def test_wrong_settings(setting):
     with pytest.raises(sgp.ConfigurationError, match=r"(?s)^expected .+; got .+\. .+"):
         WRONG_SETTINGS[setting]()
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("ask", ["quantile", "interval", "sample", "channel"])
 def test_wrong_questions(trained, ask):
     prediction = trained.predict(X, "real")

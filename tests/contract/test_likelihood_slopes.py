@@ -502,7 +502,6 @@ def test_classes_are_counted():
     assert class_count(sgp.Multinomial(4)) == class_count(sgp.Poisson()) == 0
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     "make",
     [

@@ -399,7 +399,7 @@ def test_student_t_shrugs_off_gross_outliers(rng):
 @pytest.mark.parametrize(
     "family", [sgp.Binomial, sgp.Ordinal, sgp.Categorical, sgp.Multinomial, sgp.Dirichlet]
 )
-def test_counts_that_cannot_be(family, count, unchecked):
+def test_counts_that_cannot_be(family, count):
     with pytest.raises(sgp.ConfigurationError, match="at least"):
         family(count)
 

@@ -31,6 +31,6 @@ def cases():
 
 
 @pytest.mark.parametrize(("model", "check"), list(cases()))
-def test_rivers_own_checks(model, check, unchecked, monkeypatch):
+def test_rivers_own_checks(model, check, monkeypatch):
     monkeypatch.setattr(stream, "_ENOUGH", 8)  # so that most rows come after the start
     check(model.clone())

@@ -10,5 +10,5 @@ CHEAP = {"kernel": Linear(), "budget": 32, "learning": None}
 
 
 @parametrize_with_checks([ContinualGPRegressor(**CHEAP), ContinualGPClassifier(**CHEAP)])
-def test_scikit_learns_own_checks(estimator, check, unchecked):
+def test_scikit_learns_own_checks(estimator, check):
     check(estimator)

@@ -167,7 +167,6 @@ def test_the_prior_of_an_effect_holds_it():
     assert 0 < effect(1.0) < 4.5
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     "table",
     [

@@ -309,7 +309,6 @@ def test_what_is_not_registered_cannot_be_saved(make, what, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.usefixtures("unchecked")
 def test_what_could_not_be_read_again_is_not_written():
     model = sgp.ContinualGP(sgp.Gaussian(), batch_rows=1e4)
     with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.* number of rows"):

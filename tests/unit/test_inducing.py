@@ -265,7 +265,6 @@ def test_a_strategy_may_choose_what_it_keeps():
     assert model.inducing_points[0].min() > 6
 
 
-@pytest.mark.usefixtures("unchecked")
 def test_what_is_no_strategy_is_refused():
     with pytest.raises(sgp.ConfigurationError, match="AbstractStrategy"):
         sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive)

@@ -81,7 +81,6 @@ def test_a_channel_that_a_dictionary_leaves_out_has_a_level():
     assert means.of_channel(None, "a") is NONE
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     "mean", [{"other": Constant()}, 3.0, "constant", sgp.RBF(), {"y": 1.0}], ids=str
 )

@@ -370,12 +370,12 @@ def test_one_channel_is_an_array_of_one(single, mixed):
         ({"level": 95}, "probability"),
     ],
 )
-def test_what_a_channel_cannot_be_drawn_with(single, options, message, unchecked):
+def test_what_a_channel_cannot_be_drawn_with(single, options, message):
     with pytest.raises(sgp.DataError, match=message):
         single.plot(**{"x": AT, **options})
 
 
-def test_data_of_several_channels_come_by_name(mixed, unchecked):
+def test_data_of_several_channels_come_by_name(mixed):
     with pytest.raises(sgp.DataError, match="Name the channels"):
         mixed[0].plot(data=(X, WAVE))
     with pytest.raises(sgp.DataError, match="a channel among"):
@@ -462,7 +462,7 @@ def test_a_map_of_classes_shows_the_most_probable(likelihood, ax):
     ax.figure.canvas.draw()
 
 
-def test_what_a_map_cannot_be_drawn_with(plane, unchecked):
+def test_what_a_map_cannot_be_drawn_with(plane):
     with pytest.raises(sgp.DataError, match="a pair of vectors"):
         plane.plot(x=AT)
     with pytest.raises(sgp.DataError, match="shapes"):
@@ -522,7 +522,7 @@ def test_named_hyperparameters_may_have_any_sign(mixed, ax):
         sgp.plot.hyperparameters(mixed[1], "colour", ax=ax)
 
 
-def test_a_history_has_three_panels(mixed, unchecked):
+def test_a_history_has_three_panels(mixed):
     axes = sgp.plot.history(mixed[1])
     assert [each.get_xlabel() for each in axes] == ["", "", "update"]
     assert len(plt.get_fignums()) == 1

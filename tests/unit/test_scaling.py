@@ -137,7 +137,6 @@ def test_given_what_the_data_say_nothing_changes():
     np.testing.assert_allclose(one.std, other.std, rtol=1e-4)
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     "scale",
     [

@@ -128,7 +128,6 @@ def test_the_column_is_the_one_with_times_unless_it_is_said():
 # -- what cannot be ------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     "make",
     [

@@ -36,7 +36,7 @@ class Summaries(NamedTuple):
     def of(
         cls,
         updates: Sequence[Plain],
-        ends: Int[np.ndarray, " K+1"],
+        ends: Int[np.ndarray, " ends"],
         table: Float[np.ndarray, "R 6"],
     ) -> "Summaries":
         """Of the rows of each key, which follow one another."""

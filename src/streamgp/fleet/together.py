@@ -87,8 +87,8 @@ class _Batch:
     """
 
     many: Many
-    first: Int[np.ndarray, " K+1"]
-    rows: Int[np.ndarray, " K+1"]
+    first: Int[np.ndarray, " ends"]
+    rows: Int[np.ndarray, " ends"]
     order: Int[np.ndarray, " R"]
 
     @classmethod
@@ -181,7 +181,7 @@ def _ends(updates: Sequence[Plain]) -> Ends:
     return Ends(forward, sums, np.array([update.state.known.gains.gram for update in updates]))
 
 
-def _intervals(updates: Sequence[Plain]) -> tuple[Intervals, Int[np.ndarray, " K+1"]]:
+def _intervals(updates: Sequence[Plain]) -> tuple[Intervals, Int[np.ndarray, " ends"]]:
     counts = [len(update.times) - 1 for update in updates]
     first = np.concatenate([[0], np.cumsum(counts)])
     chain = np.repeat(np.arange(len(updates)), counts)
@@ -192,7 +192,7 @@ def _intervals(updates: Sequence[Plain]) -> tuple[Intervals, Int[np.ndarray, " K
 
 def _arrivals(
     updates: Sequence[Plain], intervals: Intervals, first: np.ndarray
-) -> tuple[Arrivals, Int[np.ndarray, " R"], Int[np.ndarray, " K+1"]]:
+) -> tuple[Arrivals, Int[np.ndarray, " R"], Int[np.ndarray, " ends"]]:
     """Rows in the order of their intervals."""
     x = np.concatenate([update.rows.x[:, 0] for update in updates])
     y = np.concatenate([update.rows.y[:, 0] for update in updates])

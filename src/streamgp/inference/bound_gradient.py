@@ -137,7 +137,7 @@ class ByCarried(NamedTuple):
 
     linear: tuple[Float[np.ndarray, " _"], ...]  # by λ₀
     precision: tuple[Float[np.ndarray, "_ _"], ...]  # by Λ₀
-    maps: list[Float[np.ndarray, "M M"]]  # by C of each latent function
+    maps: list[Float[np.ndarray, "_M _M"]]  # by C of each latent function
 
 
 def carried_adjoint(
@@ -170,7 +170,7 @@ def kernel_gradient(
     cross: tuple[Float[np.ndarray, "_ N"], ...],
     projection: Projection,
     by_projection: Projection,
-    by_chols: list[Float[np.ndarray, "M M"]] | None = None,
+    by_chols: list[Float[np.ndarray, "_M _M"]] | None = None,
 ) -> list[dict[str, Any]]:
     """Derivatives by the parameters of each latent function's kernel.
 
@@ -200,7 +200,7 @@ def gram_adjoints(
     projection: Projection,
     by_projection: Projection,
     by_chol: Float[np.ndarray, "M M"] | None = None,
-) -> tuple[Float[np.ndarray, "M M"], Float[np.ndarray, "M N"], Float[np.ndarray, " N"]]:
+) -> tuple[Float[np.ndarray, "_M _M"], Float[np.ndarray, "M N"], Float[np.ndarray, " N"]]:
     """Derivatives by K(Z, Z), K(Z, x) and k(x, x) of latent function q.
 
     V = L⁻¹K(Z, x) and open = max(k(x, x) − ΣV², 0).

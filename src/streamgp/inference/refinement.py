@@ -138,7 +138,7 @@ class _Way(NamedTuple):
 
     def adjoint(
         self, q: int, by_map: Float[np.ndarray, "M M"]
-    ) -> tuple[Float[np.ndarray, "M M"], Float[np.ndarray, "M M"]]:
+    ) -> tuple[Float[np.ndarray, "_M _M"], Float[np.ndarray, "M M"]]:
         """Derivatives by L_n and by K_no, from those by C."""
         by_half = solve_lower(self.new.chols[q], by_map.T, transpose=True)
         by_cross = solve_lower(self.old.chols[q], by_half.T, transpose=True).T

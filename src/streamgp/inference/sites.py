@@ -18,7 +18,7 @@ from streamgp.numerics.linalg import symmetric
 from streamgp.registry import storable
 
 Blocks = tuple[Float[np.ndarray, "_ _"], ...]
-RunBlocks = tuple[Float[np.ndarray, "n J J"], ...]
+RunBlocks = tuple[Float[np.ndarray, "_n _J _J"], ...]
 
 
 @storable

@@ -73,7 +73,7 @@ class State:
         return condition(self.site)
 
     @functools.cached_property
-    def open_weights(self) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
+    def open_weights(self) -> tuple[Float[np.ndarray, "_J Q _J Q"], ...]:
         """What data leave open about the loadings of each channel.
 
         Of data whose channels cannot be told apart nothing is known, and nothing is added.

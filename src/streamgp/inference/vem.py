@@ -271,7 +271,7 @@ class Episode:
         fit: Fit,
         by_rows: ByRows,
         blocks: list[ByBlock],
-        by_loadings: tuple[Float[np.ndarray, "J Q"], ...],
+        by_loadings: tuple[Float[np.ndarray, "_J Q"], ...],
     ) -> tuple[dict[str, Any], ...]:
         """Derivatives by the parameters of each channel, from the new rows."""
         model, batch, features, _ = trial.setting

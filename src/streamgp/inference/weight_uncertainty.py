@@ -18,7 +18,7 @@ from streamgp.parameters import Node, Real, unwrap
 
 def open_weights(
     model: MultiTaskGP, stiffness: Float[np.ndarray, "C Q Q"]
-) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
+) -> tuple[Float[np.ndarray, "_J Q _J Q"], ...]:
     """The covariance of each channel's loadings, given q(u).
 
     Args:

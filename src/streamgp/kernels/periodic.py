@@ -24,7 +24,7 @@ class _Circle(NamedTuple):
     sine: Inputs
 
     @property
-    def points(self) -> Float[np.ndarray, "N 2*P"]:
+    def points(self) -> Float[np.ndarray, "N _"]:
         return np.concatenate([self.cosine, self.sine], axis=1)
 
 

@@ -36,13 +36,13 @@ class Annotated(Likelihood):
                 problem("a likelihood", repr(self.base), "Give the family of the values.")
             )
 
-    def values_of(self, y: Float[np.ndarray, "*b C"]) -> Float[np.ndarray, "..."]:
+    def values_of(self, y: Float[np.ndarray, "*#b C"]) -> Float[np.ndarray, "..."]:
         """Observations as the family has them."""
         return self.parted(y)[0]
 
     def parted(
-        self, y: Float[np.ndarray, "*b C"]
-    ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "*b"]]:
+        self, y: Float[np.ndarray, "*#b C"]
+    ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "*#b"]]:
         """Observations as the family has them, and the number that each has beside."""
         if not y.size:
             y = y.reshape(0, self.observation_dim)
@@ -108,12 +108,12 @@ class Annotated(Likelihood):
         return self.base.predictive_crps(self.values_of(y), mean, covariance)
 
     def cdf(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return self.base.cdf(self.values_of(y), f)
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         return self.base.moments(f)
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> Any:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> Any:
         return self.base.sample(f, rng)

@@ -149,7 +149,7 @@ class Likelihood(Module, ABC):
             finite &= np.isfinite(part)
         return finite & self.support.contains(value)
 
-    def split(self, y: Float[np.ndarray, "*b C"]) -> tuple[Float[np.ndarray, "*b"], ...]:
+    def split(self, y: Float[np.ndarray, "..."]) -> tuple[Float[np.ndarray, "*#b"], ...]:
         """The numbers of every observation, column by column."""
         if self.observation_dim == 1:
             return (y,)
@@ -161,13 +161,13 @@ class Likelihood(Module, ABC):
 
     @abstractmethod
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         """log p(y | f); the leading axes of y and f are broadcast against each other."""
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         """Gradient and Hessian of the log density by f; by differences unless written out."""
 
         def along(f: np.ndarray) -> np.ndarray:
@@ -176,15 +176,15 @@ class Likelihood(Module, ABC):
         return self.gradient(y, f), differences.hessian(along, f, self.difference_step)
 
     def gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b J"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b J"]:
         """The first part of `derivatives`, where that is cheaper to have alone."""
         if type(self).derivatives is not Likelihood.derivatives:
             return self.derivatives(y, f)[0]
         return differences.gradient(lambda f: self.log_density(y, f), f, self.difference_step)
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         """The derivative of the log density by each parameter: (*b, and the parameter's shape)."""
         return {
@@ -356,10 +356,10 @@ class Likelihood(Module, ABC):
 
     def predictive_quantile(
         self,
-        level: Float[np.ndarray, "*b N"],
+        level: Float[np.ndarray, "*#b N"],
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, "*b N"] | None:
+    ) -> Float[np.ndarray, "*#b N"] | None:
         """The smallest y with P(Y ≤ y) ≥ level, where there is a formula for it."""
         return None
 
@@ -374,10 +374,10 @@ class Likelihood(Module, ABC):
 
     def predictive_value(
         self,
-        score: Float[np.ndarray, "*b N"],
+        score: Float[np.ndarray, "*#b N"],
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, "*b N"] | None:
+    ) -> Float[np.ndarray, "*#b N"] | None:
         """The y that has that normal score, where there is a formula for it."""
         return None
 
@@ -415,20 +415,20 @@ class Likelihood(Module, ABC):
         return total, quadrature.average(weights, variances), between
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         """P(Y ≤ y | f)."""
         self._is_missing("cdf(y, f)", "the probability of a value up to y")
 
     def smooth_cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"] | None:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"] | None:
         """For counts: P(Y ≤ y | f) continued smoothly between whole numbers, if there is such."""
         return None
 
     def waiting(
-        self, y: Float[np.ndarray, "*b"]
-    ) -> tuple[Float[np.ndarray, "*b"], Any, Float[np.ndarray, "*b"]] | None:
+        self, y: Float[np.ndarray, "..."]
+    ) -> tuple[Float[np.ndarray, "*#b"], Any, Float[np.ndarray, "*#b"]] | None:
         """For counts: what P(Y ≤ y | f) is the probability of being above f, if there is such.
 
         It is the logarithm of a Gamma(a) variate over a Gamma(b) one, times a constant: of the
@@ -438,16 +438,16 @@ class Likelihood(Module, ABC):
         return None
 
     def log_tail(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> Float[np.ndarray, "*#b"]:
         """log P(Y > y | f) if `upper`, else log P(Y ≤ y | f)."""
         below = self.cdf(y, f)
         with np.errstate(divide="ignore"):
             return np.log1p(-below) if upper else np.log(below)
 
     def tail_derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         """Gradient and Hessian of `log_tail` by f; by differences unless written out."""
 
         def along(f: np.ndarray) -> np.ndarray:
@@ -457,7 +457,7 @@ class Likelihood(Module, ABC):
         return differences.gradient(along, f, step), differences.hessian(along, f, step)
 
     def tail_parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
     ) -> dict[str, Any]:
         """The derivative of `log_tail` by each parameter; by differences unless written out."""
         return {
@@ -468,11 +468,11 @@ class Likelihood(Module, ABC):
             for name, value in self.plain_parameters()
         }
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of y given f."""
         self._is_missing("moments(f)", "mean and variance of y given f")
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         """A draw of y for each f."""
         self._is_missing("sample(f, rng)", "a draw of y for each f")
 
@@ -491,12 +491,12 @@ def each(function: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def column(values: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b 1"]:
+def column(values: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b 1"]:
     """A first derivative by one latent parameter, as a vector of length one."""
     return values[..., None]
 
 
-def square(values: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b 1 1"]:
+def square(values: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b 1 1"]:
     """A second derivative by one latent parameter, as a matrix of one entry."""
     return values[..., None, None]
 

@@ -56,14 +56,14 @@ class Bernoulli(Likelihood):
         return np.array([link(rate)]), np.ones(1)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         log_probability = special.log_ndtr if self.link == "probit" else special.log_expit
         return log_probability((2 * y - 1) * f[..., 0])
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         sign = 2 * y - 1
         z = sign * f[..., 0]
         if self.link == "probit":
@@ -94,17 +94,17 @@ class Bernoulli(Likelihood):
         return (1 - no - y) ** 2
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         below_one = np.where(y < 0, 0.0, self._probability(-f[..., 0]))
         return np.where(y < 1, below_one, 1.0)
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         yes = self._probability(f[..., 0])
         return yes, yes * self._probability(-f[..., 0])
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         return (rng.random(f.shape[:-1]) < self._probability(f[..., 0])).astype(float)
 
-    def _probability(self, f: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+    def _probability(self, f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
         return special.ndtr(f) if self.link == "probit" else special.expit(f)

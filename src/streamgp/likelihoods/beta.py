@@ -22,9 +22,9 @@ _BELOW_ONE = 1 - 2.0**-53
 class _Sides(NamedTuple):
     """The distribution's two parameters; one minus a mean close to one would be rounded."""
 
-    a: Float[np.ndarray, "*b"]
-    b: Float[np.ndarray, "*b"]
-    inside: Bool[np.ndarray, "*b"]  # where f was not clipped
+    a: Float[np.ndarray, "*#b"]
+    b: Float[np.ndarray, "*#b"]
+    inside: Bool[np.ndarray, "*#b"]  # where f was not clipped
 
 
 @storable
@@ -58,16 +58,16 @@ class Beta(Likelihood):
         return special.logit(np.array([mean])), np.ones(1)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         a, b, _ = self._sides(f)
         log_total = special.gammaln(a) + special.gammaln(b) - special.gammaln(self.concentration)
         log_y, log_rest = _logs(y)
         return (a - 1) * log_y + (b - 1) * log_rest - log_total
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         sides = self._sides(f)
         slope, bend = self._slope(y, sides), self._bend(y, sides)
         return (
@@ -76,13 +76,13 @@ class Beta(Likelihood):
         )
 
     def gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b J"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b J"]:
         sides = self._sides(f)
         return column(np.where(sides.inside, self._slope(y, sides), 0.0))
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         a, b, _ = self._sides(f)
         log_y, log_rest = _logs(y)
@@ -102,42 +102,42 @@ class Beta(Likelihood):
         return column(weights @ self._slope(y, sides)), square(precision)
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         a, b, _ = self._sides(f)
         return special.betainc(a, b, np.clip(y, 0.0, 1.0))
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         a, b, _ = self._sides(f)
         c = self.concentration
         return a / c, a * b / c**2 / (1 + c)
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         a, b, _ = self._sides(f)
         return np.clip(rng.beta(a, b), _TINY, _BELOW_ONE)
 
-    def _sides(self, f: Float[np.ndarray, "*b J"]) -> _Sides:
+    def _sides(self, f: Float[np.ndarray, "*#b J"]) -> _Sides:
         clipped = np.clip(f[..., 0], -_FARTHEST, _FARTHEST)
         c = self.concentration
         return _Sides(c * special.expit(clipped), c * special.expit(-clipped), clipped == f[..., 0])
 
-    def _surprise(self, y: Float[np.ndarray, "*b"], sides: _Sides) -> Float[np.ndarray, "*b"]:
+    def _surprise(self, y: Float[np.ndarray, "*#b"], sides: _Sides) -> Float[np.ndarray, "*#b"]:
         """The derivative by a, where a + b is held."""
         log_y, log_rest = _logs(y)
         return log_y - log_rest - special.psi(sides.a) + special.psi(sides.b)
 
-    def _slope(self, y: Float[np.ndarray, "*b"], sides: _Sides) -> Float[np.ndarray, "*b"]:
+    def _slope(self, y: Float[np.ndarray, "*#b"], sides: _Sides) -> Float[np.ndarray, "*#b"]:
         rate = sides.a * sides.b / self.concentration  # da/df = −db/df
         return rate * self._surprise(y, sides)
 
-    def _bend(self, y: Float[np.ndarray, "*b"], sides: _Sides) -> Float[np.ndarray, "*b"]:
+    def _bend(self, y: Float[np.ndarray, "*#b"], sides: _Sides) -> Float[np.ndarray, "*#b"]:
         a, b, _ = sides
         rate = a * b / self.concentration
         turn = rate * (b - a) / self.concentration * self._surprise(y, sides)
         return turn - rate**2 * (trigamma(a) + trigamma(b))
 
 
-def _logs(y: Float[np.ndarray, "*b"]) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+def _logs(y: Float[np.ndarray, "*#b"]) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
     """log y and log(1 − y), finite also for a y that is none of this family's."""
     y = np.clip(y, _TINY, _BELOW_ONE)
     return np.log(y), np.log1p(-y)

@@ -73,8 +73,8 @@ class Binomial(Likelihood):
         return possible & (trials >= np.maximum(successes, 1)) & (np.floor(trials) == trials)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         successes, trials = self._tried(y)
         failures, logit = trials - successes, f[..., 0]
         ways = special.gammaln(trials + 1.0)
@@ -82,46 +82,46 @@ class Binomial(Likelihood):
         return successes * logit + trials * special.log_expit(-logit) + ways
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         successes, trials = self._tried(y)
         yes, no = special.expit(f[..., 0]), special.expit(-f[..., 0])
         slope = successes * no - (trials - successes) * yes
         return column(slope), square(np.zeros(slope.shape) - trials * yes * no)
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         successes, trials = self._tried(y)
         inside = _below(np.clip(np.floor(successes), 0, trials - 1), trials, f[..., 0])
         return np.where(successes < 0, 0.0, np.where(successes < trials, inside, 1.0))
 
     def smooth_cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         assert self.trials is not None
         inside = _below(np.clip(y, -1 + 1e-9, self.trials - 1e-9), self.trials, f[..., 0])
         return np.where(y <= -1, 0.0, np.where(y < self.trials, inside, 1.0))
 
     def waiting(
-        self, y: Float[np.ndarray, "*b"]
-    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+        self, y: Float[np.ndarray, "..."]
+    ) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
         """The log odds of the chance below which y + 1 of the trials' uniform numbers lie."""
         assert self.trials is not None
         a, b = y + 1, self.trials - y
         return a, b, np.log(np.maximum(a, 1e-300)) - np.log(np.maximum(b, 1e-300))
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         trials = self.trials or 1
         mean = trials * special.expit(f[..., 0])
         return mean, mean * special.expit(-f[..., 0])
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         return rng.binomial(self.trials or 1, special.expit(f[..., 0])).astype(float)
 
     def _tried(
-        self, y: Float[np.ndarray, "*b C"]
-    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"] | int]:
+        self, y: Float[np.ndarray, "..."]
+    ) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"] | int]:
         """Successes and trials."""
         if self.trials is not None:
             return y, self.trials
@@ -130,9 +130,9 @@ class Binomial(Likelihood):
 
 
 def _below(
-    successes: Float[np.ndarray, "*b"],
-    trials: Float[np.ndarray, "*b"] | int,
-    logit: Float[np.ndarray, "*b"],
-) -> Float[np.ndarray, "*b"]:
+    successes: Float[np.ndarray, "*#b"],
+    trials: Float[np.ndarray, "*#b"] | int,
+    logit: Float[np.ndarray, "*#b"],
+) -> Float[np.ndarray, "*#b"]:
     """The probability of no more successes than that, fewer than there are trials."""
     return special.betainc(trials - successes, successes + 1, special.expit(-logit))

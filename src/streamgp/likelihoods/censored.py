@@ -57,17 +57,17 @@ class Censored(Annotated):
         return self.base.valid(y) & np.isin(side, (-1, 0, 1))
 
     def log_density(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return self._merged(y, lambda family, *row: {"all": family.log_density(*row)}, f)["all"]
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         return self._tuple("derivatives", y, f)
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         return {
             "base": self._merged(y, lambda family, *row: family.parameter_gradient(*row), f),
@@ -126,22 +126,22 @@ class Censored(Annotated):
     def _tuple(self, method: str, y: np.ndarray, *arrays: np.ndarray) -> tuple[Any, ...]:
         """A method that returns several arrays, of the family that each row has."""
 
-        def of(family: Likelihood, *row: np.ndarray) -> dict[str, Any]:
-            return dict(enumerate(getattr(family, method)(*row)))  # type: ignore[arg-type]
+        def of(family: Likelihood, *row: np.ndarray) -> dict[int, Any]:
+            return dict(enumerate(getattr(family, method)(*row)))
 
         return tuple(self._merged(y, of, *arrays).values())
 
     def _merged(
         self,
-        y: Float[np.ndarray, "*b C"],
-        function: Callable[..., dict[str, Any]],
+        y: Float[np.ndarray, "*#b C"],
+        function: Callable[..., dict],
         *arrays: np.ndarray,
-    ) -> dict[str, Any]:
+    ) -> dict:
         """`function(family, y, …)` of the rows of each kind, put together again."""
         batch = np.broadcast_shapes(y.shape[:-1], arrays[0].shape[:-1])
         value, side = self.parted(np.broadcast_to(y, (*batch, y.shape[-1])))
         rest = [np.broadcast_to(a, (*batch, *a.shape[arrays[0].ndim - 1 :])) for a in arrays]
-        total: dict[str, Any] = {}
+        total: dict = {}
         for family, kind in self._kinds():
             rows = side == kind
             if not (rows.any() or kind == 0):
@@ -176,15 +176,15 @@ class _Bound(Likelihood):
     def plain_parameters(self) -> Iterator[tuple[str, np.ndarray]]:
         return self.base.plain_parameters()
 
-    def log_density(self, y: np.ndarray, f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"]:
+    def log_density(self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"]:
         return self.base.log_tail(y, f, self.upper)
 
     def derivatives(
-        self, y: np.ndarray, f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         return self.base.tail_derivatives(y, f, self.upper)
 
-    def parameter_gradient(self, y: np.ndarray, f: Float[np.ndarray, "*b J"]) -> dict[str, Any]:
+    def parameter_gradient(self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]) -> dict[str, Any]:
         return self.base.tail_parameter_gradient(y, f, self.upper)
 
     def first_site(

@@ -40,13 +40,13 @@ class PositiveMean(Likelihood):
         return np.log(np.array([np.mean(y) if len(y) else 1.0])), np.ones(1)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return self._value(_log(y), f[..., 0], _ratio(_log(y) - f[..., 0])[0])
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         _, moving = _ratio(_log(y) - f[..., 0])
         return column(self._shape * (moving - 1)), square(-self._shape * moving)
 
@@ -92,19 +92,19 @@ class PositiveMean(Likelihood):
             return total, square / self._shape, total**2 * np.expm1(variance)
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return special.gammainc(self._shape, self._scaled(np.maximum(y, 0.0), f))
 
     def log_tail(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> Float[np.ndarray, "*#b"]:
         x = self._scaled(np.maximum(y, 1e-300), f)
         return _log_upper(self._shape, x) if upper else _log_lower(self._shape, x)
 
     def tail_derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         """With x = k·y·exp(−f) and h = ±x·p(x)/P: the slope is h, the bend −h·(k − x + h)."""
         k, x = self._shape, self._scaled(np.maximum(y, 1e-300), f)
         log_height = k * np.log(x) - x - special.gammaln(k)
@@ -118,17 +118,17 @@ class PositiveMean(Likelihood):
             excess = np.where(far, 1 - fraction, excess)
         return column(slope), square(-slope * excess)
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         mean = _mean(f[..., 0])
         return mean, mean**2 / self._shape
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         drawn = rng.gamma(self._shape, _mean(f[..., 0]) / self._shape)
         return np.maximum(drawn, 1e-300)  # small shapes would round to zero
 
     def _scaled(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         """k·y·exp(−f)."""
         with np.errstate(over="ignore"):
             return self._shape * y * _mean(-f[..., 0])
@@ -171,7 +171,7 @@ class Gamma(PositiveMean):
         return Gamma(positive(self.shape, shape))
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         log_y = _log(y)
         return {"shape": self._by_shape(log_y, f[..., 0], _ratio(log_y - f[..., 0])[0])}
@@ -190,24 +190,24 @@ class Gamma(PositiveMean):
         return np.log(self.shape) + 1 - special.psi(self.shape) - (f - log_y + ratio)
 
 
-def _log(y: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _log(y: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     """log y, and finite where y is none of this family's."""
     return np.log(np.where(y > 0, y, 1.0))
 
 
-def _mean(f: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _mean(f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     return np.exp(np.clip(f, -_LARGEST_LOG, _LARGEST_LOG))
 
 
 def _ratio(
-    log_ratio: Float[np.ndarray, "*b"],
-) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+    log_ratio: Float[np.ndarray, "*#b"],
+) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
     """The expected y·exp(−f), which is held past some size, and its derivative by its logarithm."""
     ratio = np.exp(np.minimum(log_ratio, _LARGEST_LOG_RATIO))
     return ratio, np.where(log_ratio < _LARGEST_LOG_RATIO, ratio, 0.0)
 
 
-def _log_upper(k: float, x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _log_upper(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     """log Q(k, x), also where Q is too small to be a number."""
     far = x > k + _FAR
     near = np.log(special.gammaincc(k, np.where(far, k, x)))
@@ -216,7 +216,7 @@ def _log_upper(k: float, x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
     return np.where(far, tail, near)
 
 
-def _fraction(k: float, x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _fraction(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     """What Legendre's continued fraction x^k·exp(−x)/Γ(k, x) = x + 1 − k − … goes on with."""
     fraction = np.zeros(np.shape(x))
     for i in range(20, 0, -1):
@@ -224,7 +224,7 @@ def _fraction(k: float, x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
     return fraction
 
 
-def _log_lower(k: float, x: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _log_lower(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     """log P(k, x), also where P is too small to be a number: its series then."""
     small = x < 0.5 * (k + 1)
     near = np.log(special.gammainc(k, np.where(small, k, x)))

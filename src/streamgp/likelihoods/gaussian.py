@@ -101,20 +101,20 @@ class Gaussian(Likelihood):
         return super().valid(y) & (self.split(y)[-1] >= 0) if self.error else super().valid(y)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         y, variance = self._noisy(y)
         return -0.5 * ((y - f[..., 0]) ** 2 / variance + np.log(variance) + _LOG_2PI)
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         y, variance = self._noisy(y)
         slope = (y - f[..., 0]) / variance
         return column(slope), square(np.zeros(slope.shape) - 1 / variance)
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         y, variance = self._noisy(y)
         return {"noise": self._by_noise((y - f[..., 0]) ** 2, variance)}
@@ -194,10 +194,10 @@ class Gaussian(Likelihood):
 
     def predictive_value(
         self,
-        score: Float[np.ndarray, "*b N"],
+        score: Float[np.ndarray, "*#b N"],
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, "*b N"]:
+    ) -> Float[np.ndarray, "*#b N"]:
         return mean[:, 0] + np.sqrt(covariance[:, 0, 0] + self.noise**2) * score
 
     def predictive_crps(
@@ -215,10 +215,10 @@ class Gaussian(Likelihood):
 
     def predictive_quantile(
         self,
-        level: Float[np.ndarray, "*b N"],
+        level: Float[np.ndarray, "*#b N"],
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, "*b N"]:
+    ) -> Float[np.ndarray, "*#b N"]:
         return self.predictive_value(special.ndtri(level), mean, covariance)
 
     def predictive_parts(
@@ -227,38 +227,38 @@ class Gaussian(Likelihood):
         return mean[:, 0], np.full(len(mean), self.noise**2), covariance[:, 0, 0]
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         y, variance = self._noisy(y)
         return special.ndtr((y - f[..., 0]) / np.sqrt(variance))
 
     def log_tail(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> Float[np.ndarray, "*#b"]:
         return special.log_ndtr(self._signed(y, f, upper)[0])
 
     def tail_derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         z, sign, deviation = self._signed(y, f, upper)
         slope, bend = mills(z)
         return column(-sign * slope / deviation), square(-bend / deviation**2)
 
     def tail_parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
     ) -> dict[str, Any]:
         z, _, deviation = self._signed(y, f, upper)
         return {"noise": -mills(z)[0] * z * self.noise / deviation**2}
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         return f[..., 0], np.full(f.shape[:-1], self.noise**2)
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         return rng.normal(f[..., 0], self.noise)
 
     def _noisy(
-        self, y: Float[np.ndarray, "*b C"]
-    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+        self, y: Float[np.ndarray, "..."]
+    ) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"] | float]:
         """The values, and the variances of what they have over f."""
         if not self.error:
             return y, self.noise**2
@@ -270,7 +270,7 @@ class Gaussian(Likelihood):
         return self.noise * (squares / variance - 1) / variance
 
     def _signed(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
     ) -> tuple[np.ndarray, float, np.ndarray]:
         """z with log Φ(z) the tail, the sign of dz/dy, and the noise's deviation."""
         y, variance = self._noisy(y)

@@ -37,15 +37,15 @@ class HeteroscedasticGaussian(Likelihood):
         return np.array([LEVELS, 3.0])
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         log_deviation, _ = _clipped(f[..., 1])
         z = (y - f[..., 0]) * np.exp(-log_deviation)
         return -0.5 * (z**2 + _LOG_2PI) - log_deviation
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         log_deviation, inside = _clipped(f[..., 1])
         weight, residual = np.exp(-2 * log_deviation), y - f[..., 0]
         slope, square = weight * residual, weight * residual**2
@@ -128,30 +128,32 @@ class HeteroscedasticGaussian(Likelihood):
         return mean[:, 0], np.exp(log_noise), covariance[:, 0, 0]
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return special.ndtr((y - f[..., 0]) / _deviation(f[..., 1]))
 
     def log_tail(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> Float[np.ndarray, "*#b"]:
         z = (y - f[..., 0]) / _deviation(f[..., 1])
         return special.log_ndtr(-z if upper else z)
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         return f[..., 0], _deviation(f[..., 1]) ** 2
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         return rng.normal(f[..., 0], _deviation(f[..., 1]))
 
 
-def _clipped(f: Float[np.ndarray, "*b"]) -> tuple[Float[np.ndarray, "*b"], Bool[np.ndarray, "*b"]]:
+def _clipped(
+    f: Float[np.ndarray, "*#b"],
+) -> tuple[Float[np.ndarray, "*#b"], Bool[np.ndarray, "*#b"]]:
     """The logarithm of the noise, and whether it is f itself."""
     clipped = np.clip(f, -0.5 * _LARGEST_LOG, 0.5 * _LARGEST_LOG)
     return clipped, clipped == f
 
 
-def _deviation(f: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _deviation(f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     return np.exp(_clipped(f)[0])
 
 

@@ -70,18 +70,18 @@ class LogNormal(Likelihood):
         return self._of_log.strength_gradient(by_log_strength)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         log_y = _log(y)
         return self._of_log.log_density(log_y, f) - log_y
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         return self._of_log.derivatives(_log(y), f)
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         return self._of_log.parameter_gradient(_log(y), f)
 
@@ -148,10 +148,10 @@ class LogNormal(Likelihood):
 
     def predictive_value(
         self,
-        score: Float[np.ndarray, "*b N"],
+        score: Float[np.ndarray, "*#b N"],
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, "*b N"]:
+    ) -> Float[np.ndarray, "*#b N"]:
         with np.errstate(over="ignore"):
             return np.exp(self._of_log.predictive_value(score, mean, covariance))
 
@@ -173,10 +173,10 @@ class LogNormal(Likelihood):
 
     def predictive_quantile(
         self,
-        level: Float[np.ndarray, "*b N"],
+        level: Float[np.ndarray, "*#b N"],
         mean: Float[np.ndarray, "N J"],
         covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, "*b N"]:
+    ) -> Float[np.ndarray, "*#b N"]:
         return self.predictive_value(special.ndtri(level), mean, covariance)
 
     def predictive_parts(
@@ -189,40 +189,40 @@ class LogNormal(Likelihood):
         return total, within, between
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return np.where(y > 0, self._of_log.cdf(_log(y), f), 0.0)
 
     def log_tail(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> Float[np.ndarray, "*#b"]:
         return self._of_log.log_tail(_log(y), f, upper)
 
     def tail_derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         return self._of_log.tail_derivatives(_log(y), f, upper)
 
     def tail_parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
     ) -> dict[str, Any]:
         return self._of_log.tail_parameter_gradient(_log(y), f, upper)
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         return _moments(f[..., 0], self.noise**2)
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         return np.exp(self._of_log.sample(f, rng))
 
 
-def _log(y: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _log(y: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     """log y, or zero where y is none of this family's."""
     return np.log(np.where(y > 0, y, 1.0))
 
 
 @np.errstate(over="ignore")
 def _moments(
-    centre: Float[np.ndarray, "*b"], variance: Float[np.ndarray, "*b"]
-) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+    centre: Float[np.ndarray, "*#b"], variance: Float[np.ndarray, "*#b"]
+) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
     """Mean and variance of y from those of log y."""
     return np.exp(centre + 0.5 * variance), np.exp(2 * centre + variance) * np.expm1(variance)

@@ -34,11 +34,11 @@ class SoftmaxCounts(Likelihood):
         return self.classes
 
     @abstractmethod
-    def _counts(self, y: np.ndarray) -> Float[np.ndarray, "*b J"]:
+    def _counts(self, y: np.ndarray) -> Float[np.ndarray, "*#b J"]:
         """c, row by row."""
 
     @abstractmethod
-    def _log_ways(self, counts: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"] | float:
+    def _log_ways(self, counts: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"] | float:
         """What does not depend on f."""
 
     def location(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -46,19 +46,19 @@ class SoftmaxCounts(Likelihood):
         log_share = np.log(counts / counts.sum())
         return log_share - log_share.mean(), np.ones(self.classes)
 
-    def log_density(self, y: np.ndarray, f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"]:
+    def log_density(self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"]:
         counts = self._counts(y)
         relative = f - softmax.log_total(f)[..., None]
         return np.sum(counts * relative, axis=-1) + self._log_ways(counts)
 
     def derivatives(
-        self, y: np.ndarray, f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         counts, p = self._counts(y), softmax.shares(f)
         total = np.sum(counts, axis=-1)[..., None]
         return counts - total * p, -total[..., None] * softmax.bend(p)
 
-    def gradient(self, y: np.ndarray, f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b J"]:
+    def gradient(self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b J"]:
         counts = self._counts(y)
         return counts - np.sum(counts, axis=-1)[..., None] * softmax.shares(f)
 
@@ -94,14 +94,14 @@ class SoftmaxCounts(Likelihood):
         average, bend = softmax.average_bend(weights, softmax.shares(f))
         return counts - total * average, total[..., None] * bend
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         """Of the K indicators of the classes in one trial."""
         p = softmax.shares(f)
         return p, p * (1 - p)
 
     def _drawn(
-        self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "*b"]:
+        self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "*#b"]:
         """The class of one trial."""
         return np.argmax(f + rng.gumbel(size=f.shape), axis=-1).astype(float)
 
@@ -141,16 +141,16 @@ class Multinomial(SoftmaxCounts):
     def valid(self, y: Float[np.ndarray, "N C"]) -> np.ndarray:
         return np.all(np.isfinite(y), axis=-1) & self.support.contains(y)
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         return _indicators(self._drawn(f, rng), self.classes)
 
-    def _counts(self, y: Float[np.ndarray, "*b C"]) -> Float[np.ndarray, "*b J"]:
+    def _counts(self, y: Float[np.ndarray, "*#b C"]) -> Float[np.ndarray, "*#b J"]:
         return y if y.size else y.reshape(0, self.classes)
 
-    def _log_ways(self, counts: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"]:
+    def _log_ways(self, counts: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"]:
         each = np.sum(special.gammaln(counts + 1), axis=-1)
         return special.gammaln(np.sum(counts, axis=-1) + 1) - each
 
 
-def _indicators(y: Float[np.ndarray, "*b"], classes: int) -> Float[np.ndarray, "*b K"]:
+def _indicators(y: Float[np.ndarray, "*#b"], classes: int) -> Float[np.ndarray, "*#b K"]:
     return (y[..., None] == np.arange(classes)).astype(float)

@@ -50,23 +50,23 @@ class NegativeBinomial(Likelihood):
         return np.log(np.array([max(average, 0.1)])), np.ones(1)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         r = self.concentration
         y, odds = self._odds(y, f)
         ways = -np.log(y + r) - special.betaln(r, y + 1)  # differences of log Γ would cancel
         return ways + y * odds + (y + r) * special.log_expit(-odds)
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         r = self.concentration
         y, odds = self._odds(y, f)
         up, down = special.expit(odds), special.expit(-odds)
         return column(y * down - r * up), square(-(y + r) * up * down)
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         r = self.concentration
         y, odds = self._odds(y, f)
@@ -85,42 +85,42 @@ class NegativeBinomial(Likelihood):
             return total, within, total**2 * np.expm1(variance)
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return np.where(y < 0, 0.0, self._below(np.floor(np.maximum(y, 0.0)), f))
 
     def smooth_cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return np.where(y <= -1, 0.0, self._below(np.maximum(y, -1 + 1e-12), f))
 
     def waiting(
-        self, y: Float[np.ndarray, "*b"]
-    ) -> tuple[Float[np.ndarray, "*b"], Any, Float[np.ndarray, "*b"]]:
+        self, y: Float[np.ndarray, "*#b"]
+    ) -> tuple[Float[np.ndarray, "*#b"], Any, Float[np.ndarray, "*#b"]]:
         """The time of event y + 1 at a rate that is itself a gamma variate of mean one."""
         return y + 1, self.concentration, np.log(np.maximum(y + 1, 1e-300))
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         mean = _mean(f[..., 0])
         return mean, mean + mean**2 / self.concentration
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         r = self.concentration
         rate = rng.gamma(r, _mean(f[..., 0]) / r)
         return rng.poisson(np.minimum(rate, _LARGEST_DRAWN)).astype(float)
 
     def _odds(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
         """y, or zero where it is none of this family's, and log(μ/concentration)."""
         return np.maximum(y, 0.0), f[..., 0] - np.log(self.concentration)
 
     def _below(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         r = self.concentration
         return special.betainc(r, y + 1, r / (r + _mean(f[..., 0])))
 
 
-def _mean(f: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _mean(f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     return np.exp(np.clip(f, -_LARGEST_LOG_MEAN, _LARGEST_LOG_MEAN))

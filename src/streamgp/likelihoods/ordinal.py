@@ -23,10 +23,10 @@ class _Bounds(NamedTuple):
     A difference of cutpoints would round away what a small gap is.
     """
 
-    k: Int[np.ndarray, "*b"]
-    lower: Float[np.ndarray, "*b"]
-    upper: Float[np.ndarray, "*b"]
-    gap: Float[np.ndarray, "*b"]
+    k: Int[np.ndarray, "*#b"]
+    lower: Float[np.ndarray, "*#b"]
+    upper: Float[np.ndarray, "*#b"]
+    gap: Float[np.ndarray, "*#b"]
 
 
 @storable
@@ -93,8 +93,8 @@ class Ordinal(Likelihood):
         return Ordinal(self.classes, first, gaps)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         """In the form that no rounding reaches: for l < u the cutpoints about the class,
 
         σ(u−f) − σ(l−f) = σ(u−f)·σ(f−l)·(1 − exp(l−u)).
@@ -104,8 +104,8 @@ class Ordinal(Likelihood):
         return log_below + special.log_expit(f[..., 0] - lower) + np.log(-np.expm1(-gap))
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         _, lower, upper, _ = self._bounds(y)
         f = f[..., 0]
         above, below = special.expit(f - upper), special.expit(lower - f)
@@ -113,7 +113,7 @@ class Ordinal(Likelihood):
         return column(below - above), square(-bend)
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         """A shift of all cutpoints is one of f; gap j moves the cutpoints after it up."""
         k, lower, upper, gap = self._bounds(y)
@@ -128,23 +128,23 @@ class Ordinal(Likelihood):
         return {"first": above - below, "gaps": by_gap}
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         k = np.clip(np.floor(y), 0, self.classes - 2).astype(int)
         inside = special.expit(self.cutpoints[k] - f[..., 0])
         return np.where(y < 0, 0.0, np.where(y < self.classes - 1, inside, 1.0))
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         """Of the K indicators of the classes: the numbers only say their order."""
-        _, lower, upper, gap = self._bounds(np.arange(self.classes))
+        _, lower, upper, gap = self._bounds(np.arange(float(self.classes)))
         chances = special.expit(upper - f) * special.expit(f - lower) * -np.expm1(-gap)
         return chances, chances * (1 - chances)
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         below = special.expit(self.cutpoints - f)
         return np.sum(rng.random((*f.shape[:-1], 1)) > below, axis=-1).astype(float)
 
-    def _bounds(self, y: Float[np.ndarray, "*b"]) -> _Bounds:
+    def _bounds(self, y: Float[np.ndarray, "*#b"]) -> _Bounds:
         k = np.clip(y, 0, self.classes - 1).astype(int)
         edges = np.concatenate([[-np.inf], self.cutpoints, [np.inf]])
         gaps = np.concatenate([[np.inf], self.gaps, [np.inf]])

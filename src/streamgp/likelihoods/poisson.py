@@ -63,15 +63,15 @@ class Poisson(Likelihood):
 
     @np.errstate(over="ignore")
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         count, log_rate = self._exposed(y, f[..., 0])
         return count * log_rate - np.exp(log_rate) - special.gammaln(count + 1)
 
     @np.errstate(over="ignore")
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         count, log_rate = self._exposed(y, f[..., 0])
         slope = count - np.exp(log_rate)
         return column(slope), square(slope - count)
@@ -124,34 +124,34 @@ class Poisson(Likelihood):
             return rate, rate, np.exp(2 * log_rate + variance) * -np.expm1(-variance)
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         count, log_rate = self._exposed(y, f[..., 0])
         below = upper_gamma(np.floor(np.maximum(count, 0.0)) + 1, _exponential(log_rate))
         return np.where(count < 0, 0.0, below)
 
     def smooth_cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         below = upper_gamma(np.maximum(y, -1 + 1e-12) + 1, _exponential(f[..., 0]), _LARGE_COUNT)
         return np.where(y <= -1, 0.0, below)
 
     def waiting(
-        self, y: Float[np.ndarray, "*b"]
-    ) -> tuple[Float[np.ndarray, "*b"], float, Float[np.ndarray, "*b"]]:
+        self, y: Float[np.ndarray, "..."]
+    ) -> tuple[Float[np.ndarray, "*#b"], float, Float[np.ndarray, "*#b"]]:
         """The time of event y + 1 at rate one."""
         return y + 1, np.inf, np.log(np.maximum(y + 1, 1e-300))
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         rate = _exponential(f[..., 0])
         return rate, rate
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(np.minimum(_exponential(f[..., 0]), _LARGEST_DRAWN)).astype(float)
 
     def _exposed(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b"]
-    ) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b"]]:
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b"]
+    ) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
         """The counts, and the logarithms of their rates."""
         if not self.exposure:
             return y, f
@@ -159,5 +159,5 @@ class Poisson(Likelihood):
         return count, f + np.log(exposure)
 
 
-def _exponential(log_rate: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
+def _exponential(log_rate: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
     return np.exp(np.minimum(log_rate, _LARGEST_LOG_RATE))

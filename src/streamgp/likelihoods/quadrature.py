@@ -169,7 +169,7 @@ def _refined(
 @np.errstate(divide="ignore")
 def log_sum(
     values: Float[np.ndarray, "K ..."], weights: Float[np.ndarray, " K"]
-) -> Float[np.ndarray, "*b"]:
+) -> Float[np.ndarray, "*#b"]:
     """log Σ_k w_k·exp(values_k); nothing is lost where all of them are far below zero."""
     top = np.max(values, axis=0)
     top = np.where(np.isfinite(top), top, 0.0)

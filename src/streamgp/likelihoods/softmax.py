@@ -7,19 +7,19 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods import quadrature
 
 
-def log_total(f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b"]:
+def log_total(f: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"]:
     """log Σ_j exp(f_j)."""
     return both(f)[0]
 
 
-def shares(f: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b J"]:
+def shares(f: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b J"]:
     """softmax(f)."""
     return both(f)[1]
 
 
 def both(
-    f: Float[np.ndarray, "*b J"],
-) -> tuple[Float[np.ndarray, "*b"], Float[np.ndarray, "*b J"]]:
+    f: Float[np.ndarray, "*#b J"],
+) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b J"]]:
     """log Σ_j exp(f_j) and softmax(f), which share an exponential."""
     top = np.max(f, axis=-1, keepdims=True)
     raised = np.exp(f - top)
@@ -27,7 +27,7 @@ def both(
     return (np.log(total) + top)[..., 0], raised / total
 
 
-def bend(p: Float[np.ndarray, "*b J"]) -> Float[np.ndarray, "*b J J"]:
+def bend(p: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b J J"]:
     """diag(π) − ππᵀ, the Hessian of `log_total`."""
     return p[..., None] * np.eye(p.shape[-1]) - p[..., :, None] * p[..., None, :]
 

@@ -65,14 +65,14 @@ class StudentT(Likelihood):
         return np.full(1, LEVELS)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         ratio = self._ratio(y, f)
         return self._peak() - 0.5 * (self.df + 1) * np.log1p(np.minimum(ratio**2, _FARTHEST))
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         ratio = self._ratio(y, f)
         width = np.sqrt(self.df) * self.scale
         shrink = 1 / (1 + np.minimum(ratio**2, _FARTHEST))
@@ -80,7 +80,7 @@ class StudentT(Likelihood):
         return column(slope), square((self.df + 1) / width**2 * (1 - 2 * shrink) * shrink)
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         distance = np.minimum(self._ratio(y, f) ** 2, _FARTHEST)
         return self._by_parameters(np.log1p(distance), distance / (1 + distance))
@@ -146,31 +146,31 @@ class StudentT(Likelihood):
         return centre, noise, covariance[:, 0, 0]
 
     def cdf(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         return special.stdtr(self.df, (y - f[..., 0]) / self.scale)
 
     def log_tail(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> Float[np.ndarray, "*#b"]:
         z = (y - f[..., 0]) / self.scale
         with np.errstate(divide="ignore"):
             return np.log(special.stdtr(self.df, -z if upper else z))
 
     def tail_derivatives(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         """The slope is ±p(y)/P, and its own derivative follows by the quotient rule."""
         slope = np.exp(self.log_density(y, f) - self.log_tail(y, f, upper))
         slope = slope if upper else -slope
         return column(slope), square(slope * (self.gradient(y, f)[..., 0] - slope))
 
-    def moments(self, f: Float[np.ndarray, "*b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
         centre, df = f[..., 0], self.df
         variance = self.scale**2 * df / (df - 2) if df > 2 else np.inf if df > 1 else np.nan
         return (centre if df > 1 else centre + np.nan), np.full(centre.shape, variance)
 
-    def sample(self, f: Float[np.ndarray, "*b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
         return f[..., 0] + self.scale * rng.standard_t(self.df, f.shape[:-1])
 
     def _peak(self) -> float:
@@ -178,8 +178,8 @@ class StudentT(Likelihood):
         return _log_gamma_step(0.5 * self.df) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
 
     def _ratio(
-        self, y: Float[np.ndarray, "*b"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         """What log p is −½(df + 1)·log1p of, before it is squared."""
         ratio = (y - f[..., 0]) / (np.sqrt(self.df) * self.scale)
         return np.clip(ratio, -1e150, 1e150)

@@ -16,7 +16,7 @@ class Support(ABC):
     is_positive: ClassVar[bool] = False  # no lower than zero, and without an upper end
 
     @abstractmethod
-    def contains(self, y: Float[np.ndarray, "*b"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b"]) -> Bool[np.ndarray, "*#b"]:
         """Which of these are possible."""
 
     @property
@@ -29,7 +29,7 @@ class Support(ABC):
 class Real(Support):
     """Any finite number."""
 
-    def contains(self, y: Float[np.ndarray, "*b"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b"]) -> Bool[np.ndarray, "*#b"]:
         return np.isfinite(y)
 
 
@@ -39,7 +39,7 @@ class Positive(Support):
 
     is_positive: ClassVar[bool] = True
 
-    def contains(self, y: Float[np.ndarray, "*b"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b"]) -> Bool[np.ndarray, "*#b"]:
         return y > 0
 
 
@@ -49,7 +49,7 @@ class NonNegative(Support):
 
     is_positive: ClassVar[bool] = True
 
-    def contains(self, y: Float[np.ndarray, "*b"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b"]) -> Bool[np.ndarray, "*#b"]:
         return y >= 0
 
 
@@ -60,7 +60,7 @@ class OpenInterval(Support):
     low: float
     high: float
 
-    def contains(self, y: Float[np.ndarray, "*b"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b"]) -> Bool[np.ndarray, "*#b"]:
         return (y > self.low) & (y < self.high)
 
 
@@ -71,7 +71,7 @@ class NonNegativeInteger(Support):
     is_discrete: ClassVar[bool] = True
     is_positive: ClassVar[bool] = True
 
-    def contains(self, y: Float[np.ndarray, "*b"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b"]) -> Bool[np.ndarray, "*#b"]:
         return (y >= 0) & (np.floor(y) == y)
 
     @property
@@ -88,7 +88,7 @@ class IntegerInterval(Support):
 
     is_discrete: ClassVar[bool] = True
 
-    def contains(self, y: Float[np.ndarray, "*b"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b"]) -> Bool[np.ndarray, "*#b"]:
         return (y >= self.low) & (y <= self.high) & (np.floor(y) == y)
 
     @property
@@ -110,7 +110,7 @@ class Counts(Support):
 
     is_discrete: ClassVar[bool] = True
 
-    def contains(self, y: Float[np.ndarray, "*b C"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b C"]) -> Bool[np.ndarray, "*#b"]:
         return np.all((y >= 0) & (np.floor(y) == y), axis=-1)
 
 
@@ -118,5 +118,5 @@ class Counts(Support):
 class Simplex(Support):
     """Several positive shares per row that add up to one: the last axis."""
 
-    def contains(self, y: Float[np.ndarray, "*b C"]) -> Bool[np.ndarray, "*b"]:
+    def contains(self, y: Float[np.ndarray, "*#b C"]) -> Bool[np.ndarray, "*#b"]:
         return np.all(y > 0, axis=-1) & (np.abs(np.sum(y, axis=-1) - 1) < 1e-6)

@@ -66,26 +66,26 @@ class Weighted(Annotated):
         return self.base.valid(y) & np.isfinite(weight) & (weight >= 0)
 
     def log_density(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b"]:
+        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b"]:
         y, weight = self.parted(y)
         return weight * self.base.log_density(y, f)
 
     def derivatives(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
-    ) -> tuple[Float[np.ndarray, "*b J"], Float[np.ndarray, "*b J J"]]:
+        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
+    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
         y, weight = self.parted(y)
         gradient, hessian = self.base.derivatives(y, f)
         return weight[..., None] * gradient, weight[..., None, None] * hessian
 
     def gradient(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
-    ) -> Float[np.ndarray, "*b J"]:
+        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
+    ) -> Float[np.ndarray, "*#b J"]:
         y, weight = self.parted(y)
         return weight[..., None] * self.base.gradient(y, f)
 
     def parameter_gradient(
-        self, y: Float[np.ndarray, "*b C"], f: Float[np.ndarray, "*b J"]
+        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
     ) -> dict[str, Any]:
         y, weight = self.parted(y)
         batch = len(np.broadcast_shapes(weight.shape, f.shape[:-1]))

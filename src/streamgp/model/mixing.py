@@ -35,7 +35,7 @@ class Features(NamedTuple):
     """
 
     design: tuple[Float[np.ndarray, "R _"], ...]
-    slack: tuple[Float[np.ndarray, "n J J"], ...]  # the residual's covariance, per run
+    slack: tuple[Float[np.ndarray, "_n _J _J"], ...]  # the residual's covariance, per run
     offset: Float[np.ndarray, " R"]
 
 
@@ -52,7 +52,7 @@ class Mixed:
     """
 
     batch: Batch
-    weights: tuple[Float[np.ndarray, "n J Q"], ...]
+    weights: tuple[Float[np.ndarray, "_n _J Q"], ...]
     offset: Float[np.ndarray, " R"]
     basis: Float[np.ndarray, "R K"]
     factorised: bool
@@ -87,7 +87,7 @@ class Mixed:
         design = join_blocks([*blocks, self.basis], factorised=self.factorised)
         return Features(design, self.slack(projection.open), self.offset)
 
-    def slack(self, left: Float[np.ndarray, "Q N"]) -> tuple[Float[np.ndarray, "n J J"], ...]:
+    def slack(self, left: Float[np.ndarray, "Q N"]) -> tuple[Float[np.ndarray, "_n _J _J"], ...]:
         """The covariance of each row's latent parameters that comes from open variances."""
         found = []
         for run, w in zip(self.batch.runs, self.weights, strict=True):
@@ -109,8 +109,8 @@ class Mixed:
         self,
         projection: Projection,
         by_design: tuple[Float[np.ndarray, "R _"], ...],
-        by_slack: tuple[Float[np.ndarray, "n J J"], ...],
-    ) -> tuple[Projection, tuple[Float[np.ndarray, "J Q"], ...]]:
+        by_slack: tuple[Float[np.ndarray, "_n _J _J"], ...],
+    ) -> tuple[Projection, tuple[Float[np.ndarray, "_J Q"], ...]]:
         """Derivatives by the projection and by the loadings of every channel in the batch.
 
         Returns:
@@ -137,8 +137,8 @@ class Mixed:
         return Projection(tuple(by_values), by_open), self._by_group(by_rows)
 
     def _by_group(
-        self, by_rows: list[Float[np.ndarray, "n J Q"]]
-    ) -> tuple[Float[np.ndarray, "J Q"], ...]:
+        self, by_rows: list[Float[np.ndarray, "_n _J Q"]]
+    ) -> tuple[Float[np.ndarray, "_J Q"], ...]:
         """Rows' derivatives summed for each channel."""
         return tuple(by_rows[group.run][group.within].sum(axis=0) for group in self.batch.groups)
 

@@ -174,7 +174,7 @@ def of_groups(
     model: MultiTaskGP,
     batch: Batch,
     mean: Float[np.ndarray, " R"],
-    covariance: tuple[Float[np.ndarray, "n J J"], ...],
+    covariance: tuple[Float[np.ndarray, "_n _J _J"], ...],
 ) -> Iterator[tuple[Group, Likelihood, Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]]:
     """Each channel's rows with its likelihood and with q(f) at them."""
     for group in batch.groups:

@@ -37,7 +37,7 @@ def quantiles(
     likelihood: Likelihood,
     mean: Float[np.ndarray, "N J"],
     covariance: Float[np.ndarray, "N J J"],
-    level: float | Float[np.ndarray, "*l N"],
+    level: float | Float[np.ndarray, "*l #N"],
 ) -> Float[np.ndarray, "*l N"]:
     """The smallest y with P(Y ≤ y) ≥ level, row by row.
 
@@ -278,7 +278,9 @@ def _waiting(
 
 
 def _narrowness(
-    a: Float[np.ndarray, " R"], b: Float[np.ndarray, " R"], variance: Float[np.ndarray, " R"]
+    a: Float[np.ndarray, " R"],
+    b: Float[np.ndarray, " R"] | float,
+    variance: Float[np.ndarray, " R"],
 ) -> tuple[Float[np.ndarray, " R"], Bool[np.ndarray, " R"]]:
     """The precision of log G_a − log G_b, and whether it is the narrower beside q(f)."""
     precision = a / (1 + a / b)

@@ -98,7 +98,6 @@ BAD = {
 }
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("name", BAD)
 def test_whatever_is_in_the_database_nothing_of_it_is_run(store, name):
     column, value = BAD[name]

@@ -141,7 +141,7 @@ def test_what_is_not_there_is_said_so(store):
 
 
 @pytest.mark.parametrize("key", ["", "a\0b", "\ud800", "k" * 1025, 3, None])
-def test_keys_that_no_database_holds_are_refused(store, unchecked, key):
+def test_keys_that_no_database_holds_are_refused(store, key):
     for call in (store.get, store.info, store.offset, store.answer):
         with pytest.raises(sgp.DataError, match="Unicode text"):
             call(key)

@@ -41,8 +41,8 @@ class PairSites(NamedTuple):
     exp((r·g)ᵀx − ½xᵀΛx + ½gᵀΓg) with x = (a, c); r has one column for each number of g.
     """
 
-    linear: Float[np.ndarray, "n *K 2d k"]  # r
-    precision: Float[np.ndarray, "n *K 2d 2d"]  # Λ
+    linear: Float[np.ndarray, "n *K dd k"]  # r
+    precision: Float[np.ndarray, "n *K dd dd"]  # Λ
     gram: Float[np.ndarray, "n *K k k"]  # Γ
 
     def __add__(self, other: "PairSites") -> "PairSites":  # type: ignore[override]
@@ -260,7 +260,9 @@ def _interleaved(evens: T, odds: T) -> T:
     return type(evens)(*parts)  # type: ignore[call-overload]
 
 
-def _solved(spread: Matrices, precision: Matrices, *sides: Columns) -> list[np.ndarray]:
+def _solved(
+    spread: Matrices, precision: Matrices, *sides: Float[np.ndarray, "n d _k"]
+) -> list[np.ndarray]:
     """(I + CJ)⁻¹ times each side and, last, times C. That is symmetric up to rounding."""
     inner = inverse(identity_plus(spread @ precision))
     return [*(inner @ side for side in sides), inner @ spread]

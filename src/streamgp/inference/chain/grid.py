@@ -20,7 +20,7 @@ from streamgp.inference.chain.segments import joined as joined_segments
 from streamgp.inference.chain.state import ChainState, Totals, following
 from streamgp.inference.chain.stretch import Stretch
 
-Times = Float[np.ndarray, " n"]
+Times = Float[np.ndarray, " _n"]
 
 _FINER = 0.5  # than the resolution of the kernels: new times, so that lengthscales may yet shrink
 _SPARE = 0.75  # of the resolution: two intervals that together are shorter become one

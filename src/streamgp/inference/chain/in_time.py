@@ -64,7 +64,7 @@ def before_each(
 class _Samples(NamedTuple):
     """Samples in the order in which they came: what they see, and their sites."""
 
-    design: Float[np.ndarray, "N 2d"]
+    design: Float[np.ndarray, "N dd"]
     basis: Float[np.ndarray, "N K"]
     linear: Float[np.ndarray, " N"]
     precision: Float[np.ndarray, " N"]

@@ -68,7 +68,7 @@ class LastInterval(ChainSetting):
         return found
 
     @functools.cached_property
-    def reach(self) -> Float[np.ndarray, "2d R"]:
+    def reach(self) -> Float[np.ndarray, "dd R"]:
         """The covariance of the states with f, given g."""
         return self.pair.covariance @ self.seen.design.T
 

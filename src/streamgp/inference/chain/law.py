@@ -20,7 +20,7 @@ from streamgp.kernels.state_space import StateSpace
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.batched import inverse
 
-Times = Float[np.ndarray, " n"]
+Times = Float[np.ndarray, " _n"]
 Matrices = Float[np.ndarray, "n d d"]
 
 _EPS = float(np.finfo(float).eps)
@@ -38,7 +38,7 @@ class Between(NamedTuple):
         open: The variance of each latent function that they leave.
     """
 
-    design: Float[np.ndarray, "N 2d"]
+    design: Float[np.ndarray, "N dd"]
     open: Float[np.ndarray, "Q N"]
 
 
@@ -86,17 +86,17 @@ class Law:
         return np.repeat(self.latent, self.sizes)
 
     @functools.cached_property
-    def owns(self) -> Float[np.ndarray, "Q 2d"]:
+    def owns(self) -> Float[np.ndarray, "Q dd"]:
         """One where a latent function owns a number of two states (a, c), else zero."""
         return owned(self.owner, self.latents)
 
     @functools.cached_property
-    def owner_of_two(self) -> Int[np.ndarray, " 2d"]:
+    def owner_of_two(self) -> Int[np.ndarray, " dd"]:
         """The same for two states (a, c)."""
         return np.tile(self.owner, 2)
 
     @functools.cached_property
-    def scale_of_two(self) -> Float[np.ndarray, " 2d"]:
+    def scale_of_two(self) -> Float[np.ndarray, " dd"]:
         """The scale of two states (a, c)."""
         return np.tile(self.scale, 2)
 
@@ -216,7 +216,7 @@ class Law:
             left_open[q] += part.readout @ noise @ part.readout
         return Between(design, np.maximum(left_open, 0.0))
 
-    def pair_covariance(self, left: float, right: float) -> Float[np.ndarray, "2d 2d"]:
+    def pair_covariance(self, left: float, right: float) -> Float[np.ndarray, "dd dd"]:
         """Of the states at two times, before any data, in natural units."""
         (a,), (q,) = self.transitions(np.array([right - left]))
         first = self.covariance(left)
@@ -250,7 +250,7 @@ class Law:
         return Moves(a * (scale / scale[:, None]), q / np.outer(scale, scale))
 
 
-def owned(owner: Int[np.ndarray, " d"], latents: int) -> Float[np.ndarray, "Q 2d"]:
+def owned(owner: Int[np.ndarray, " d"], latents: int) -> Float[np.ndarray, "Q dd"]:
     """One where a latent function owns a number of two states (a, c), else zero."""
     return (np.tile(owner, 2) == np.arange(latents)[:, None]) * 1.0
 

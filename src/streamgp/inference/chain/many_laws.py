@@ -155,12 +155,12 @@ class Laws:
         return cls(stacks, first.latent, first.latents, first.owner, scale)
 
     @functools.cached_property
-    def owns(self) -> Float[np.ndarray, "Q 2d"]:
+    def owns(self) -> Float[np.ndarray, "Q dd"]:
         """One where a latent function owns a number of two states (a, c), else zero."""
         return owned(self.owner, self.latents)
 
     @functools.cached_property
-    def scale_of_two(self) -> Float[np.ndarray, "K 2d"]:
+    def scale_of_two(self) -> Float[np.ndarray, "K dd"]:
         """The scale of two states (a, c)."""
         return np.tile(self.scale, 2)
 
@@ -195,7 +195,7 @@ class Laws:
 
     def between(
         self, which: Which, since: Gaps, until: Gaps
-    ) -> tuple[Float[np.ndarray, "n 2d"], Float[np.ndarray, "n Q"]]:
+    ) -> tuple[Float[np.ndarray, "n dd"], Float[np.ndarray, "n Q"]]:
         """What the states at both ends of an interval say inside it, as `Law.between`."""
         design = np.zeros((len(since), 2 * self.size))
         left_open = np.zeros((len(since), self.latents))

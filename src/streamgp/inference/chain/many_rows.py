@@ -18,7 +18,7 @@ from streamgp.inference.chain.stretch import Pairs
 class SeenRows(NamedTuple):
     """Rows as f = design·x + basis·β, and their sites (b, p)."""
 
-    design: Float[np.ndarray, "R 2d"]
+    design: Float[np.ndarray, "R dd"]
     basis: Float[np.ndarray, "R K"]
     linear: Float[np.ndarray, " R"]
     precision: Float[np.ndarray, " R"]

@@ -31,7 +31,7 @@ class Mixing:
     law: Law
 
     @functools.cached_property
-    def weights(self) -> Float[np.ndarray, "*K O 2d"]:
+    def weights(self) -> Float[np.ndarray, "*K O dd"]:
         """The loading of each latent parameter on each number of two states, scaled."""
         loadings = self.reading.loadings[..., self.law.owner]
         return np.tile(loadings * self.law.scale[..., None, :], 2)
@@ -74,7 +74,7 @@ class Mixing:
         return self._pair_strength[..., None] * both
 
     @functools.cached_property
-    def _of_linear(self) -> Float[np.ndarray, "*K O 2d"]:
+    def _of_linear(self) -> Float[np.ndarray, "*K O dd"]:
         """s ℓ_j of each latent parameter."""
         return self._strength[..., None] * self.weights
 
@@ -84,7 +84,7 @@ class Mixing:
         return self.reading.spreads.shape[-1]
 
     @functools.cached_property
-    def _toward_means(self) -> Float[np.ndarray, "*K O C 2d"]:
+    def _toward_means(self) -> Float[np.ndarray, "*K O C dd"]:
         outputs, weights = self.reading.outputs, self.weights[..., None, :, :]
         toward = outputs.by_left[:, :, None] * weights[..., outputs.right, :]
         toward = toward + outputs.by_right[:, :, None] * weights[..., outputs.left, :]
@@ -189,9 +189,9 @@ class Moments:
         beta_beta: E[ββᵀ].
     """
 
-    x: Float[np.ndarray, "n *K 2d"]
-    xx: Float[np.ndarray, "n *K 2d 2d"]
-    x_beta: Float[np.ndarray, "n *K 2d J"]
+    x: Float[np.ndarray, "n *K dd"]
+    xx: Float[np.ndarray, "n *K dd dd"]
+    x_beta: Float[np.ndarray, "n *K dd J"]
     beta: Float[np.ndarray, "*K J"]
     beta_beta: Float[np.ndarray, "*K J J"]
 

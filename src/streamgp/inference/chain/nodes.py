@@ -64,7 +64,7 @@ class Nodes:
         return design, by_g
 
     def spread_out(
-        self, design: Float[np.ndarray, "R 2d"], interval: Int[np.ndarray, " R"]
+        self, design: Float[np.ndarray, "R dd"], interval: Int[np.ndarray, " R"]
     ) -> Float[np.ndarray, "R S"]:
         """A design on the two states of each row's interval as one on all states."""
         whole = np.zeros((len(design), len(self.mean)))

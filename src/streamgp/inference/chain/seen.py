@@ -32,7 +32,7 @@ class Seen:
     model: MultiTaskGP
     batch: Batch
     between: Between
-    design: Float[np.ndarray, "R 2d"]
+    design: Float[np.ndarray, "R dd"]
     values: Float[np.ndarray, "N B"]
     basis: Float[np.ndarray, "R K"]
     features: Features
@@ -87,7 +87,7 @@ class Seen:
         return self._marginals(by_g, bent, weights)
 
     def _marginals(
-        self, by_g: Float[np.ndarray, "R k"], bent: Float[np.ndarray, "R 2d"], weights: Weights
+        self, by_g: Float[np.ndarray, "R k"], bent: Float[np.ndarray, "R dd"], weights: Weights
     ) -> Marginals:
         """From the means of f as functions of g, less offsets and mean functions, and design·V."""
         batch = self.batch

@@ -47,13 +47,13 @@ class Segment:
         precision: The upper triangle of Σ P φφᵀ of each pair of latent parameters, by interval.
     """
 
-    times: Float[np.ndarray, " n+1"]
+    times: Float[np.ndarray, " ends"]
     linear: Float[np.ndarray, "n O S"]
     precision: Float[np.ndarray, "n C T"]
 
     @classmethod
     def blank(
-        cls, times: Float[np.ndarray, " n+1"], outputs: int, pairs: int, features: int
+        cls, times: Float[np.ndarray, " ends"], outputs: int, pairs: int, features: int
     ) -> "Segment":
         """Intervals without data."""
         count, entries = len(times) - 1, features * (features + 1) // 2

@@ -211,7 +211,7 @@ class ChainState:
         return left / np.maximum(whole, 1e-300)
 
     @functools.cached_property
-    def open_weights(self) -> tuple[Float[np.ndarray, "J Q J Q"], ...]:
+    def open_weights(self) -> tuple[Float[np.ndarray, "_J Q _J Q"], ...]:
         """What data leave open about the loadings of each channel; nothing, if they are fixed."""
         if not any(free_size(channel.weights) for channel in self.model.channels):
             shapes = [channel.weights.shape for channel in self.plain.channels]

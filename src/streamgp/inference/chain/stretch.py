@@ -76,8 +76,8 @@ class Weights(NamedTuple):
 class Pairs(NamedTuple):
     """The states (a, c) at both ends of intervals, given g = (1, β): N(mean·g, covariance)."""
 
-    mean: Float[np.ndarray, "n *K 2d k"]
-    covariance: Float[np.ndarray, "n *K 2d 2d"]
+    mean: Float[np.ndarray, "n *K dd k"]
+    covariance: Float[np.ndarray, "n *K dd dd"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
