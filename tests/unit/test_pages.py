@@ -108,7 +108,9 @@ def test_a_page_that_teaches_has_an_example(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_no_python_is_written_so_that_it_is_not_run(page):
-    assert not re.search(r"^(?: +```python|```(?:py|python3|pycon)\b)", page.read_text(), re.MULTILINE)
+    assert not re.search(
+        r"^(?: +```python|```(?:py|python3|pycon)\b)", page.read_text(), re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
