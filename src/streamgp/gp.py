@@ -104,7 +104,7 @@ class ContinualGP(plot.Drawn):
             with every observation that comes, so that single samples are learned as well as
             batches. An observation is let go once so many later ones have come. 0 keeps none, and
             where the past fades (`forgetting`) none are kept either.
-        outliers: What becomes of observations that are surprising beyond reason. "keep": they are
+        outliers: What becomes of observations far outside what was predicted. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.
         seed: Of the random start of the mixing weights.

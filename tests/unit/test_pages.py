@@ -107,6 +107,28 @@ def test_a_page_that_teaches_has_an_example(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
+def test_no_python_is_written_so_that_it_is_not_run(page):
+    assert not re.search(
+        r"^(?: +```python|```(?:py|python3|pycon)\b)", page.read_text(), re.MULTILINE
+    )
+
+
+def slanted(text: str) -> list[str]:
+    """What underscores in plain text would set in italics: formulas that should be in `$`."""
+    for quoted in (r"```.*?```", r"\$\$.*?\$\$", r"`[^`]*`", r"\$[^$\n]*\$", r"\]\([^)]*\)"):
+        text = re.sub(quoted, "", text, flags=re.DOTALL)
+    cells = [cell for line in text.splitlines() for cell in line.split("|")]
+    found = [re.search(r"(?<!\w)_(?!\s)[^_]+(?<!\s)_(?!\w)", cell) for cell in cells]
+    return [match[0] for match in found if match]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_no_formula_is_read_as_italics(page):
+    assert slanted("(V̄_q)_·n = 1, `a_b_`, $x_{q}$_$y$") == ["_q)_"]
+    assert not slanted(page.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_extras_that_a_page_names_exist(page):
     for extras in re.findall(r"(?:streamgp|\.)\[([\w,]+)\]'", page.read_text()):
         assert set(extras.split(",")) <= EXTRAS

@@ -1,5 +1,6 @@
 """The documentation site has every page and every exported name."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -45,3 +46,9 @@ def test_every_page_is_in_the_menu():
     pages = {str(page.relative_to(DOCS)) for page in DOCS.glob("**/*.md")}
     there = {page for page in pages if f": {page}" in menu}
     assert there == {page for page in pages if not page.startswith("adr/")}
+
+
+def test_every_setting_of_a_model_is_in_the_guide():
+    section = (DOCS / "guide.md").read_text().partition("## Settings")[2].partition("\n## ")[0]
+    named = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    assert named == set(inspect.signature(streamgp.ContinualGP).parameters)

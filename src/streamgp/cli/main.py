@@ -112,7 +112,8 @@ def _plain_warnings() -> Iterator[None]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="streamgp", description="Continual multi-task Gaussian processes."
+        prog="streamgp",
+        description="Gaussian processes that learn from a stream. Each command has --help.",
     )
     parser.add_argument("--version", action="version", version=streamgp.__version__)
     parser.add_argument("-v", "--verbose", action="store_true", help="log every update")

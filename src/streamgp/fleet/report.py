@@ -20,7 +20,7 @@ class Line(NamedTuple):
         log_predictive: Their mean log predictive density before they were learned.
         surprise: How far that is below its usual, in standard deviations.
         changed: Whether scores have stayed so low that the channel must have changed.
-        outliers: How many were surprising beyond reason.
+        outliers: How many lay far outside what was predicted.
         latest: The largest first input so far.
         record: Where observations fell in what was predicted of them; None of a first batch.
     """

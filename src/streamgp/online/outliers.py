@@ -1,4 +1,4 @@
-"""Outliers: rows that are surprising beyond reason, and what becomes of them.
+"""Outliers: rows far outside what was predicted, and what becomes of them.
 
 What was predicted of a row decides. It is far out if its normal score is beyond the limit of its
 channel. Several such rows one after the other are a change of the channel, and no outliers. They

@@ -46,7 +46,7 @@ class UpdateReport:
         log_predictive_rows: The same per point.
         surprise: How far below its usual that score is, in standard deviations, by channel.
         changed: The channels whose scores have stayed so low that they must have changed.
-        outliers: How many observations were surprising beyond reason, by channel.
+        outliers: How many observations lay far outside what was predicted, by channel.
         bound: The continual bound of the batch. A stream of single samples has none (NaN).
         inducing_before: The number of inducing points of each latent function before the update.
         inducing_after: The same after it.
