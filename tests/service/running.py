@@ -84,13 +84,18 @@ def serving(path, *, tokens=(), cache=8, port=0, sources=(), **limits):
         assert not thread.is_alive()
 
 
-@contextlib.contextmanager
 def running(path, source):
     """`streamgp run` in a process of its own."""
     config = path.with_name("run.toml")
     config.write_text(CONFIG)
-    words = [sys.executable, "-m", "streamgp", "run", f"{config}", source, "--model", f"{path}"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    return commanded("run", f"{config}", source, "--model", f"{path}")
+
+
+@contextlib.contextmanager
+def commanded(*words):
+    """A command in a process of its own, which is killed at the end."""
+    all_words = [sys.executable, "-m", "streamgp", *words]
+    with subprocess.Popen(all_words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         try:
             yield process
         finally:

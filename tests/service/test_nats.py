@@ -13,7 +13,15 @@ import streamgp as sgp
 from streamgp.cli import main
 from streamgp.errors import DataError, SourceError
 from streamgp.sources import urls
-from tests.service.running import rows, running, serving, specification, wait_for_run
+from tests.service.running import (
+    CONFIG,
+    commanded,
+    rows,
+    running,
+    serving,
+    specification,
+    wait_for_run,
+)
 from tests.service.test_feeding import wait_for
 
 pytest.importorskip("nats", reason="needs nats-py")
@@ -182,6 +190,27 @@ def test_a_run_follows_a_stream_through_kills(server, tmp_path):
         assert "passed over: 2" in said.decode()
         assert sgp.load(path).observations == {"level": 73, "alarm": 73}
     assert killed.read_bytes() == alone.read_bytes()
+
+
+def test_a_run_of_a_fleet_follows_a_stream_through_kills(server, tmp_path):
+    (tmp_path / "run.toml").write_text(CONFIG)
+    where = tmp_path / "ward.db"
+    words = ["fleet", "run", f"{tmp_path / 'run.toml'}", url(server), "--key", "bed"]
+    seen = {}
+    for step in range(2):
+        batch = rows(10, begin=10 * step)
+        server.send([{"bed": "ab"[n % 2], **row} for n, row in enumerate(batch)])
+        with commanded(*words, "--store", f"{where}") as process:
+            until = time.monotonic() + 60
+            while sum(seen.values()) < 10 * step + 10:
+                assert process.poll() is None, process.stderr.read().decode()
+                assert time.monotonic() < until
+                time.sleep(0.05)
+                with sgp.Store(where) as store:
+                    seen = {i.key: i.observations["level"] for i in store.infos()}
+            time.sleep(0.3)
+            os.kill(process.pid, signal.SIGKILL)
+    assert seen == {"a": 10, "b": 10}
 
 
 def test_a_run_goes_on_with_the_feed_that_it_has_followed(server, tmp_path):

@@ -65,6 +65,7 @@ def test_a_model_is_made_fed_and_watched(service, page):
     page.get_by_role("button", name="Make").click()
     api.expect(page.locator("#name")).to_have_text("plant")
     api.expect(page.locator("#no-data")).to_be_visible()
+    api.expect(page.locator("#course")).to_be_hidden()
 
     service.post("/v1/models/plant/observations", json=rows(20))
     wait_for_updates(page, 1)
@@ -80,6 +81,29 @@ def test_a_model_is_made_fed_and_watched(service, page):
     api.expect(page.locator("#components-card")).to_be_visible()
     points = "document.getElementById('picture').data.find(t => t.name === 'observed').x.length"
     page.wait_for_function(f"() => {points} === 40")
+
+
+def test_a_model_that_is_not_there(service, page):
+    page.goto(f"{service.base_url}#absent")
+    api.expect(page.locator("#banner")).to_contain_text("a model that exists")
+    api.expect(page.locator("#nothing")).to_be_visible()
+    api.expect(page.locator("#model")).to_be_hidden()
+
+
+def test_models_of_a_fleet(service, page):
+    service.post("/v1/fleets", json=specification("pumps"))
+    page.goto(str(service.base_url))
+    api.expect(page.locator("#connection")).to_have_text("live")
+    batch = [{"pump": key, **row} for key in ("north", "south") for row in rows()]
+    service.post("/v1/fleets/pumps/observations?key=pump", json=batch)
+    api.expect(page.locator("#models")).to_contain_text("pumps/south")
+    page.get_by_role("button", name="pumps/south").click()
+    api.expect(page.locator("#name")).to_have_text("pumps/south")
+    wait_for_updates(page, 1)
+    page.fill("input[name=hour]", "5.5")
+    page.fill("input[name=level]", "0.7")
+    page.get_by_role("button", name="Send").click()
+    wait_for_updates(page, 2)
 
 
 def test_observations_by_hand_and_by_file(service, page, tmp_path):

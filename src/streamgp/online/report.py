@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,7 +93,7 @@ class UpdateReport:
         It is a moving average over about the last 500 points. Points that are far out count for
         nothing in it.
         """
-        return {name: r.nlpd.value for name, r in self._records() if r.nlpd.weight}
+        return {name: r.nlpd.value for name, r in self._records if r.nlpd.weight}
 
     @property
     def crps(self) -> dict[str, float]:
@@ -100,7 +101,7 @@ class UpdateReport:
 
         It is there for families that have a formula: Gaussian, log-normal and binary channels.
         """
-        return {name: r.crps.value for name, r in self._records() if r.crps.weight}
+        return {name: r.crps.value for name, r in self._records if r.crps.weight}
 
     @property
     def coverage(self) -> dict[str, dict[float, float]]:
@@ -111,12 +112,13 @@ class UpdateReport:
         """
         return {
             name: {level: share.value for level, share in zip(COVERED, r.coverage, strict=True)}
-            for name, r in self._records()
+            for name, r in self._records
             if r.coverage[0].weight
         }
 
+    @functools.cached_property
     def _records(self) -> list[tuple[str, Calibration]]:
-        """The records of the channels that came."""
+        """The records of the channels that came. To settle them takes a while."""
         known = self._calibrations
         return [(name, known[name].settled) for name in self.observations if name in known]
 

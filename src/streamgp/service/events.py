@@ -36,8 +36,12 @@ class Hub:
             for queue, loop in self._listeners.items():
                 loop.call_soon_threadsafe(_offer, queue, told)
 
-    async def listen(self, prefix: str) -> AsyncIterator[bytes]:
-        """Events of all keys that begin so, as text for a browser, until the client goes."""
+    async def listen(self, *wanted: str) -> AsyncIterator[bytes]:
+        """Events as text for a browser, until the client goes.
+
+        Args:
+            *wanted: Keys, or what keys begin with, ending in a slash.
+        """
         queue = self._joined()
         try:
             yield b"retry: 1000\nevent: hello\ndata: {}\n\n"
@@ -50,7 +54,7 @@ class Hub:
                 if event is None:
                     return
                 key, kind = event["key"], event["event"]
-                if key == prefix or (prefix.endswith("/") and key.startswith(prefix)):
+                if any(key == own or (own[-1] == "/" and key.startswith(own)) for own in wanted):
                     text = json.dumps(plain({k: v for k, v in event.items() if k != "key"}))
                     yield f"event: {kind}\ndata: {text}\n\n".encode()
         finally:

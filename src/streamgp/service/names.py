@@ -53,6 +53,11 @@ def models() -> str:
     return _MODELS
 
 
+def members() -> str:
+    """What the keys of models of fleets begin with."""
+    return _MEMBERS
+
+
 def fleets() -> str:
     """What the keys of fleets begin with."""
     return _FLEETS

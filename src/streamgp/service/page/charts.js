@@ -3,6 +3,7 @@
 const ON_LIGHT = ["#2563eb", "#d97706", "#059669", "#9333ea", "#dc2626", "#0891b2", "#ca8a04", "#db2777"];
 const ON_DARK = ["#60a5fa", "#fbbf24", "#34d399", "#c084fc", "#f87171", "#22d3ee", "#fde047", "#f472b6"];
 const MARKED = 150; // more inducing points than that would be a grey bar
+const SHOWN = 5; // components that are drawn one by one
 const OPTIONS = { displayModeBar: false, responsive: true };
 
 function style() {
@@ -110,12 +111,22 @@ function panel(picture, name, colour, at, level) {
 // What one channel is the sum of.
 export function drawComponents(id, picture, channel) {
   const all = Object.entries(picture.channels[channel].components || {});
-  const parts = all.filter(([name]) => name !== "level"); // a constant, which would hide the others
+  const parts = largest(all.filter(([name]) => name !== "level")); // a constant, which would hide the others
   const line = { type: "line", yref: "paper", x0: picture.latest, x1: picture.latest, y0: 0, y1: 1,
     line: { color: style().quiet, width: 1, dash: "dot" } };
   lines(id, parts.map(([name, values], i) => ({
     x: picture.x, y: values, name, mode: "lines", line: { color: colourOf(i), width: 1.6 }, hovertemplate: "%{y:.4g}",
   })), { shapes: [line], xaxis: { type: picture.is_time ? "date" : "linear", range: [picture.x[0], picture.x.at(-1)] } });
+}
+
+// The parts that move most, and the sum of all others.
+function largest(parts) {
+  const moves = ([, values]) => Math.max(...values) - Math.min(...values);
+  const order = [...parts].sort((a, b) => moves(b) - moves(a));
+  const shown = parts.filter((part) => order.indexOf(part) < SHOWN || parts.length === SHOWN + 1);
+  const others = parts.filter((part) => !shown.includes(part)).map(([, values]) => values);
+  if (!others.length) return shown;
+  return [...shown, [`${others.length} others`, others[0].map((_, i) => others.reduce((sum, values) => sum + values[i], 0))]];
 }
 
 // A column per channel of the history, such as "nlpd:level".

@@ -2,10 +2,11 @@
 
 import { ask, follow, token, Refused } from "./service.js";
 import { showForms } from "./forms.js";
-import { $, ago, element, path, total } from "./small.js";
+import { $, ago, count, element, path, total } from "./small.js";
 import * as charts from "./charts.js";
 
 const chosen = { name: null, description: null, picture: null, history: null, span: null };
+const MEMBERS = 100; // of a fleet that are listed
 const EXAMPLE = {
   channels: { level: "Gaussian", alarm: "Bernoulli" },
   data: { inputs: "time" },
@@ -34,22 +35,36 @@ async function attempt(work) {
 
 // -- the list -------------------------------------------------------------------------------------
 
+function entry(model, name) {
+  const button = element("button", name, { type: "button" });
+  button.append(element("small", `${count(total(model.observations), "observation")}, ${count(model.updates, "update")}`));
+  button.append(element("small", "", { "data-changed": model.changed }));
+  button.setAttribute("aria-current", String(name === chosen.name));
+  button.addEventListener("click", () => choose(name));
+  const item = element("li");
+  item.append(button);
+  return item;
+}
+
+async function membersOf(fleet) {
+  const found = await ask(`v1/fleets/${encodeURIComponent(fleet)}?count=${MEMBERS}`);
+  const items = [element("li", `Fleet ${fleet}: ${count(found.total, "model")}`, { class: "quiet" })];
+  items.push(...found.models.map((model) => entry(model, `${fleet}/${model.name}`)));
+  const more = found.total - found.models.length;
+  if (more > 0) items.push(element("li", `and ${more.toLocaleString()} more`, { class: "quiet" }));
+  return items;
+}
+
 async function listModels() {
-  const found = await attempt(() => ask("v1/models?count=200"));
-  if (!found) return;
-  const list = $("models");
-  list.replaceChildren(...found.models.map((model) => {
-    const button = element("button", model.name, { type: "button" });
-    button.append(element("small", `${total(model.observations).toLocaleString()} observations, ${model.updates.toLocaleString()} updates`));
-    button.append(element("small", "", { "data-changed": model.changed }));
-    button.setAttribute("aria-current", String(model.name === chosen.name));
-    button.addEventListener("click", () => choose(model.name));
-    const item = element("li");
-    item.append(button);
-    return item;
-  }));
+  const items = await attempt(async () => {
+    const models = await ask("v1/models?count=200"), fleets = await ask("v1/fleets?count=50");
+    const members = await Promise.all(fleets.models.map((fleet) => membersOf(fleet.name)));
+    return [...models.models.map((model) => entry(model, model.name)), ...members.flat()];
+  });
+  if (!items) return;
+  $("models").replaceChildren(...items);
   tellTimes();
-  $("no-models").hidden = found.models.length > 0;
+  $("no-models").hidden = items.length > 0;
   if (chosen.name === null && location.hash.length > 1) choose(decodeURIComponent(location.hash.slice(1)));
 }
 
@@ -68,8 +83,8 @@ async function choose(name) {
   for (const button of document.querySelectorAll("#models button")) {
     button.setAttribute("aria-current", String(button.firstChild.textContent === name));
   }
-  $("nothing").hidden = name !== null;
-  $("model").hidden = name === null;
+  $("nothing").hidden = false; // until something is known of the model
+  $("model").hidden = true;
   $("sent").textContent = "";
   if (name !== null) await refresh();
 }
@@ -77,6 +92,7 @@ async function choose(name) {
 let refreshing = false, again = false;
 
 async function refresh() {
+  if (chosen.name === null) return;
   if (refreshing) {
     again = true;
     return;
@@ -86,7 +102,7 @@ async function refresh() {
     do {
       again = false;
       await attempt(load);
-    } while (again);
+    } while (again && chosen.name !== null);
   } finally {
     refreshing = false;
   }
@@ -95,7 +111,13 @@ async function refresh() {
 async function load() {
   const name = chosen.name;
   if (name === null) return;
-  const description = await ask(path(name));
+  let description;
+  try {
+    description = await ask(path(name));
+  } catch (error) {
+    if (error.status === 404) choose(null);
+    throw error;
+  }
   const past = await ask(`${path(name)}/history`);
   let picture = null;
   if (Object.keys(description.inputs).length === 1) {
@@ -112,6 +134,8 @@ async function load() {
 function show() {
   const { description, picture, history: past } = chosen;
   if (!description) return;
+  $("nothing").hidden = true;
+  $("model").hidden = false;
   $("name").textContent = description.name;
   const kinds = Object.entries(description.channels).map(([name, kind]) => `${name}: ${kind}`).join(", ");
   $("state").textContent = `${kinds}${description.engine ? ` · ${description.engine} engine` : ""}`;
@@ -123,6 +147,8 @@ function show() {
   $("picture").hidden = !drawn;
   if (drawn) charts.drawPicture("picture", picture, description.channels, Number($("level").value));
   showComponents();
+  $("course").hidden = !description.updates;
+  if (!description.updates) return;
   charts.drawColumns("scores", past, "nlpd");
   charts.drawCoverage("coverage", past);
   charts.drawSurprise("surprise", past);
@@ -230,7 +256,7 @@ $("download").addEventListener("click", async (event) => {
   event.preventDefault();
   const blob = await attempt(() => ask(`${path(chosen.name)}/file`));
   if (!blob) return;
-  const link = element("a", "", { href: URL.createObjectURL(blob), download: `${chosen.name}.sgp` });
+  const link = element("a", "", { href: URL.createObjectURL(blob), download: `${chosen.name.replace("/", "-")}.sgp` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 });

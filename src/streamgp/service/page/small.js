@@ -15,5 +15,11 @@ export function ago(seconds) {
   return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
 }
 
+export const count = (number, what) => `${number.toLocaleString()} ${what}${number === 1 ? "" : "s"}`;
 export const total = (counts) => Object.values(counts).reduce((sum, count) => sum + count, 0);
-export const path = (name) => `v1/models/${encodeURIComponent(name)}`;
+
+// Names of models have no slash; that of a fleet's model is its fleet and its key.
+export function path(name) {
+  const kind = name.includes("/") ? "fleets" : "models";
+  return `v1/${kind}/${name.split("/").map(encodeURIComponent).join("/")}`;
+}

@@ -46,9 +46,10 @@ async def _member(name: Named, key: Key) -> Place:
     responses={**problems(429, 503), 200: {"content": {"text/event-stream": {}}}},
 )  # fmt: skip
 async def all_events(engine: TheEngine) -> StreamingResponse:
-    """Every change of every model, as server-sent events."""
+    """Every change of every model, those of fleets too, as server-sent events."""
     engine.hub.check_room()
-    return StreamingResponse(engine.hub.listen(names.models()), media_type="text/event-stream")
+    told = engine.hub.listen(names.models(), names.members())
+    return StreamingResponse(told, media_type="text/event-stream")
 
 
 routes(models, "/v1/models/{name}", _model)
