@@ -151,13 +151,13 @@ def test_a_tenth_of_the_hours_is_never_learned():
 
 
 def test_regressions_find_seasons():
-    t = np.arange(24 * 28) / 24.0
-    rate = np.exp(2 + np.sin(2 * np.pi * t))
+    t = np.arange(24 * 28) / 24.0  # twice a day is none of the waves of a week
+    rate = np.exp(2 + np.sin(4 * np.pi * t))
     draws = np.random.default_rng(0)
     data = {
-        "temperature": (t, np.cos(2 * np.pi * t) + 0.1 * draws.normal(size=len(t))),
+        "temperature": (t, np.cos(4 * np.pi * t) + 0.1 * draws.normal(size=len(t))),
         "departures": (t, draws.poisson(rate).astype(float)),
-        "rain": (t, (draws.random(len(t)) < 0.5 + 0.4 * np.sin(2 * np.pi * t)).astype(float)),
+        "rain": (t, (draws.random(len(t)) < 0.5 + 0.4 * np.sin(4 * np.pi * t)).astype(float)),
     }
     weeks = [{n: (t[k::4], y[k::4]) for n, (t, y) in data.items()} for k in range(4)]
     ahead, _ = refits.refitted(weeks, weeks)
