@@ -336,6 +336,26 @@ def test_what_is_written(stream, tmp_path):
     assert "| M | before | 2 | 2,000 | 6,000 | 3× |" in text_of(growth.report([curve], [other]))
 
 
+def test_other_libraries_can_be_left_out(stream, tmp_path):
+    """They need not be installed then, and what is claimed of them is not measured."""
+    ours = Contender("streamgp", "ours", settings={"budget": 12, "every": 0})
+    peer = Contender("peer", "ours", "a library that there is not")
+
+    def claims(results):
+        return [faster(2, results["peer"][0].total, "the peer")]
+
+    sine, other = (Race(name, [stream], [ours, peer], claims) for name in ("sine, slow", "other"))
+    benchmark = comparison("few", "About.", lambda share: [sine, other])
+    with bar("few") as line:
+        settings = Settings(tmp_path, repeats=1, only=("sine",), own=True)
+        (report,) = benchmark.measure(settings, line)  # one race
+        assert "| peer | left out |" in text_of(report)
+        (claim,) = report.parts[1]
+        assert claim.holds is None
+        with pytest.raises(ConfigurationError, match="sine, slow"):
+            next(benchmark.measure(settings._replace(only=("cosine",)), line))
+
+
 def text_of(report):
     return "\n".join(part.markdown() for part in report.parts if hasattr(part, "markdown"))
 

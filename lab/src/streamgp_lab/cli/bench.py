@@ -22,11 +22,13 @@ def list_all() -> None:
 def run(
     names: Sequence[str], out: Path, *, peers: Path, repeats: int = 3, share: float = 1.0,
     against: Path | None = None, full: bool = False, only: Sequence[str] = (),
+    own: bool = False,
 ) -> None:  # fmt: skip
     """Run these benchmarks, or all of them, one at a time so that none disturbs another."""
     todo = listing.chosen(names, BENCHMARKS, "a benchmark")
     listing.check_numbers(share, repeats=repeats)
-    console, settings = Console(), Settings(peers, repeats, share, against, full, tuple(only))
+    console = Console()
+    settings = Settings(peers, repeats, share, against, full, tuple(only), own)
     for name in todo:
         before = _cpu()
         with bar(name) as line:

@@ -29,6 +29,7 @@ examples:
     streamgp-lab bench samples --repeats 5
     streamgp-lab bench start growth --against folder-of-another-version
     streamgp-lab bench long --full
+    streamgp-lab bench dimensions --own --only powerplant --only winequality
     streamgp-lab bench all --out measured
 """
 _CHECK = """
@@ -141,7 +142,12 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     bench.add_argument(
         "--only", action="append", default=[], metavar="TOPIC",
-        help="with long: this topic, such as cost or samples; may be given several times",
+        help="this topic or race, such as cost of long, or powerplant of dimensions; may be given "
+        "several times",
+    )  # fmt: skip
+    bench.add_argument(
+        "--own", action="store_true",
+        help="leave out other libraries, which then need not be installed",
     )  # fmt: skip
     _add_out(bench, "measured")
 
@@ -249,6 +255,7 @@ def _bench(options: argparse.Namespace) -> None:
     bench.run(
         options.names, options.out, peers=options.peers, repeats=options.repeats,
         share=options.share, against=options.against, full=options.full, only=options.only,
+        own=options.own,
     )  # fmt: skip
 
 

@@ -1,10 +1,11 @@
 """Benchmarks: what `streamgp-lab bench` runs. Most are comparisons, which consist of races."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
+from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.progress import Bar
 from streamgp_lab.races import race, summary
 from streamgp_lab.races.environments import OWN, python
@@ -16,7 +17,8 @@ class Settings(NamedTuple):
 
     `against` is a checkout of another version of streamgp, for benchmarks that compare versions.
     With `full`, a benchmark that has parts of many minutes measures them too. `only` names the
-    topics that are measured, of a benchmark that has topics; all of them if it is empty.
+    topics or races that are measured; all of them if it is empty. With `own`, other libraries are
+    left out, and need not be installed.
     """
 
     peers: Path
@@ -25,6 +27,29 @@ class Settings(NamedTuple):
     against: Path | None = None
     full: bool = False
     only: tuple[str, ...] = ()
+    own: bool = False
+
+
+class Named(Protocol):
+    """A topic or a race."""
+
+    @property
+    def name(self) -> str:
+        """Such as "cost", or "powerplant, shuffled"."""
+
+
+_Some = TypeVar("_Some", bound=Named)
+
+
+def chosen(found: Sequence[_Some], only: Sequence[str]) -> list[_Some]:
+    """Those of these names, or of names that begin so up to a comma; all if none is named."""
+    names = {each.name: {each.name, each.name.split(",")[0]} for each in found}
+    unknown = [name for name in only if not any(name in own for own in names.values())]
+    if unknown:
+        raise ConfigurationError(
+            problem(f"a topic among {list(names)}", repr(unknown[0]), "Check the name.")
+        )
+    return [each for each in found if not only or names[each.name] & set(only)]
 
 
 @dataclass(frozen=True)
@@ -40,15 +65,17 @@ def comparison(name: str, about: str, races: Callable[[float], list[race.Race]])
     """A benchmark of several races; `races` makes them from a share of their data."""
 
     def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
-        todo = races(settings.share)
+        todo = chosen(races(settings.share), settings.only)
         bar.expect(sum(len(list(each.turns(settings.repeats))) for each in todo))
-        for needed in sorted({c.environment for each in todo for c in each.contenders} - {OWN}):
+        environments = {c.environment for each in todo for c in each.contenders} - {OWN}
+        for needed in [] if settings.own else sorted(environments):
             bar.show(f"installing {needed} into {settings.peers}")
             python(needed, settings.peers)
         outcomes = []
         for each in todo:
             results = race.run(
-                each, settings.peers, repeats=settings.repeats, begin=bar.show, end=bar.advance
+                each, settings.peers, repeats=settings.repeats, own=settings.own,
+                begin=bar.show, end=bar.advance,
             )  # fmt: skip
             outcomes.append((each, results))
             yield summary.report(name, about, outcomes)

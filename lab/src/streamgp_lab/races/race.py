@@ -10,6 +10,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp_lab.problem import Problem, rows
 from streamgp_lab.races.contender import Contender, ContenderError, Running
+from streamgp_lab.races.environments import OWN
 from streamgp_lab.reporting.claims import Claim
 from streamgp_lab.scores import NO_SCORE, Score, score_of_moments
 
@@ -79,14 +80,20 @@ def run(
     peers: Path,
     *,
     repeats: int,
+    own: bool = False,
     begin: Callable[[str], None] = lambda what: None,
     end: Callable[[], None] = lambda: None,
 ) -> Results:
-    """The results of every contender; `begin` and `end` are called around each run."""
+    """The results of every contender; `begin` and `end` are called around each run.
+
+    With `own`, those of other libraries are left out: their results say so.
+    """
     results: Results = {contender.name: [] for contender in race.contenders}
     for problem, contender in race.turns(repeats):
         begin(f"{race.name}: {contender.name}")
-        results[contender.name].append(_run(problem, contender, peers))
+        left_out = own and contender.environment != OWN
+        result = Result(reason="left out") if left_out else _run(problem, contender, peers)
+        results[contender.name].append(result)
         end()
     return results
 

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.progress import Bar
-from streamgp_lab.races.benchmark import Benchmark, Settings
+from streamgp_lab.races.benchmark import Benchmark, Settings, chosen
 from streamgp_lab.races.long import accuracy, cost, million, sunspots, year
 from streamgp_lab.reporting.report import Part, Report
 
@@ -49,18 +48,7 @@ def topics(settings: Settings) -> list[Topic]:
     ]
     weeks = max(round(_WEEKS * share), 2)
     found.append(Topic("year", lambda: _year(weeks)))
-    return _chosen(found, settings.only)
-
-
-def _chosen(found: list[Topic], only: tuple[str, ...]) -> list[Topic]:
-    """The topics of these names; all if none is named."""
-    names = [topic.name for topic in found]
-    unknown = [name for name in only if name not in names]
-    if unknown:
-        raise ConfigurationError(
-            problem(f"a topic among {names}", repr(unknown[0]), "Check the name.")
-        )
-    return [topic for topic in found if topic.name in (only or names)]
+    return chosen(found, settings.only)
 
 
 def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
