@@ -11,9 +11,9 @@ from streamgp_lab.reporting.report import Part, Report
 
 _NOTE = (
     "Times are CPU times of one process on one thread, measured in one run, so compare the ratios. "
-    "Keys have Matérn-3/2 paths with levels of their own. For speeds they begin as copies of twenty "
-    "models that have learned, so that the time to begin ten thousand models is not part of it. For "
-    "growth every key has learned its own first rows, with shared hyperparameters."
+    "Keys have Matérn-3/2 paths with levels of their own. For speeds they begin as copies of "
+    "twenty models that have learned, so that the time to begin ten thousand models is not part of "
+    "it. For growth every key has learned its own first rows, with shared hyperparameters."
 )
 _KEYS, _IN_LOOP = 10_000, 500
 _LEARNING_KEYS, _OWN_KEYS, _LEARNING_IN_LOOP = 1_000, 200, 40
