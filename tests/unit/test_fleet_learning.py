@@ -158,6 +158,7 @@ def test_keys_that_learn_together_end_as_those_that_learn_alone(name, monkeypatc
             own = models.setdefault(key, _model(name, **settings))
             own.update(rows[["time", "y"]], inputs="time")
     assert max(together) == 4
+    assert list(fleet) == [0, 1, 2, 3]  # in the order of the table, not that of being done
     assert sorted(learned) == sorted([0, 1, 2, 3] * 2)
     x = np.linspace(-1, 12, 20)
     for key, model in models.items():

@@ -10,6 +10,9 @@ from jaxtyping import Float
 from streamgp.errors import ConfigurationError, problem
 from streamgp.fleet.population import Population
 from streamgp.gp import ContinualGP
+from streamgp.inference.asking import Ask
+from streamgp.inference.chain.many_evidence import evaluated
+from streamgp.inference.chain.objective import ChainObjective
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.m_step import maximise
 from streamgp.inference.vem import VEM
@@ -50,19 +53,17 @@ class Shared:
         states = [state for model in chosen if isinstance(state := model.state, ChainState)]
         if not states:
             return self
-        learner = chosen[0].learner
         begin = self.theta
         if begin is None:
             begin = np.median([free_vector(state.model) for state in states], axis=0)
         centre = np.median([prior_of(state.model)[0] for state in states], axis=0)
-        total = sum(state.count for state in states)
+        told, total = list(map(ChainObjective.of_data, states)), sum(s.count for s in states)
 
         def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
             there = with_free(states[0].model, theta)
             deviation = (theta - centre) / prior_of(there)[1]
             value, gradient = -0.5 * float(deviation @ deviation), -deviation / prior_of(there)[1]
-            for state in states:
-                more, by = learner.told(state, with_free(state.model, theta))
+            for more, by in evaluated([Ask(own, theta) for own in told]):
                 value, gradient = value + more, gradient + by
             return value / total, gradient / total
 

@@ -40,6 +40,7 @@ class Work:
         members: The models.
         learn: Whether hyperparameters may be learned.
         keys: Those that were updated so far.
+        begun: Those of them that are new.
         learned: Those of them whose hyperparameters were learned.
         lines: What came of each of their channels.
         errors: What went wrong, by key.
@@ -48,6 +49,7 @@ class Work:
     members: Members
     learn: bool
     keys: list[Hashable] = dataclasses.field(default_factory=list)
+    begun: set[Hashable] = dataclasses.field(default_factory=set)
     learned: list[Hashable] = dataclasses.field(default_factory=list)
     lines: list[Line] = dataclasses.field(default_factory=list)
     errors: dict[Hashable, Exception] = dataclasses.field(default_factory=dict)
@@ -64,6 +66,7 @@ class Work:
                 simple.append(update)
         for begun, result in answered_together(self._begun(others), answers, _RUNNING):
             self._ended(begun, result)
+        self.members.put_in_order(key for key in others if key in self.begun)
         for done in made(simple):
             if not (isinstance(done, Done) and self._kept(done)):
                 update = done.update if isinstance(done, Done) else done
@@ -100,6 +103,7 @@ class Work:
             report = model._keep(result, intake)
         if is_new:
             self.members.models[key] = model
+            self.begun.add(key)
         self.keys.append(key)
         self._note(key, intake, report)
 
@@ -116,6 +120,7 @@ class Work:
             return
         if is_new:
             members.models[key] = model
+            self.begun.add(key)
         self.keys.append(key)
         self._note(key, intake, report)
         if self.learn:  # so that further new keys of a first table start from these

@@ -58,6 +58,13 @@ class Beliefs(NamedTuple):
         size = max(new, min(max(past, 1.0), _ORDINARY_BATCH))
         return cls(centre, below, above, free_vector(anchor), memory, size)
 
+    @classmethod
+    def none(cls, anchor: MultiTaskGP, memory: Memory) -> "Beliefs":
+        """No priors, and a memory: the objective is then what data say."""
+        theta = free_vector(anchor)
+        nothing = np.zeros(len(theta))
+        return cls(theta, nothing, nothing, theta, memory, 1.0)
+
     def objective(self, theta: Vector, value: float, gradient: Vector) -> tuple[float, Vector]:
         """Bound, priors and memory per observation, and the gradient, from those of the bound."""
         certainty = np.where(theta < self.centre, self.below, self.above)

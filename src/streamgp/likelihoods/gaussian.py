@@ -265,7 +265,7 @@ class Gaussian(Likelihood):
         value, error = self.split(y)
         return value, self.noise**2 + error**2
 
-    def _by_noise(self, squares: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    def _by_noise(self, squares: np.ndarray, variance: np.ndarray | float) -> np.ndarray:
         """The derivative by the noise, from squared residuals."""
         return self.noise * (squares / variance - 1) / variance
 

@@ -1,9 +1,9 @@
 """Models that this worker has written lately.
 
-Spark hands over the bytes of a key in every micro-batch. Where they are those that this very process
-wrote the last time, the model is still at hand: it need not be read, and what follows from its state
-need not be computed again. Bytes are compared, so that whatever Spark took back or another worker
-wrote is read anew.
+Spark hands over the bytes of a key in every micro-batch. Where they are those that this very
+process wrote the last time, the model is still at hand: it need not be read, and what follows from
+its state need not be computed again. Bytes are compared, so that whatever Spark took back or
+another worker wrote is read anew.
 """
 
 from collections import OrderedDict

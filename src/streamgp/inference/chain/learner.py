@@ -13,17 +13,16 @@ from streamgp.inference.asking import Asking, answered
 from streamgp.inference.chain.ahead import ahead
 from streamgp.inference.chain.components import chain_parts
 from streamgp.inference.chain.episode import Episode, Learned, exact
-from streamgp.inference.chain.evidence import Past, evidence
 from streamgp.inference.chain.few_rows import FewRows
 from streamgp.inference.chain.folded import exactly_folded, parted
 from streamgp.inference.chain.grid import wanted, with_times
 from streamgp.inference.chain.in_time import are_in_time, before_each
 from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.nodes import explained
+from streamgp.inference.chain.objective import ChainObjective
 from streamgp.inference.chain.open_rows import followed
 from streamgp.inference.chain.places import places_of
 from streamgp.inference.chain.reader import Reader
-from streamgp.inference.chain.segments import joined
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals, following, with_sums
 from streamgp.inference.chain.windowed import Window, Windowed
@@ -301,10 +300,7 @@ class ChainLearner:
 
     def told(self, state: ChainState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
         """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
-        state = state.closed
-        value, gradient = evidence(Past(joined(state.segments), state.totals), model)
-        step = free_vector(model) - free_vector(state.model)
-        return value + state.memory.value(step), gradient + state.memory.slope(step)
+        return ChainObjective.of_data(state)(free_vector(model))
 
     def scored(self, state: ChainState, rows: Rows) -> Scored:
         """The scores of each row, nothing learned."""

@@ -10,6 +10,8 @@ from streamgp.inference.chain.evidence import Past, evidence
 from streamgp.inference.chain.law import Law
 from streamgp.inference.chain.many_laws import kind_of
 from streamgp.inference.chain.numbers import Numbers
+from streamgp.inference.chain.segments import joined
+from streamgp.inference.chain.state import ChainState
 from streamgp.kernels.state_space import LineState
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import unwrap, with_free
@@ -39,6 +41,13 @@ class ChainObjective:
             more, by = self.more(there)
             value, gradient = value + more, gradient + by
         return self.beliefs.objective(theta, value, gradient)
+
+    @classmethod
+    def of_data(cls, state: ChainState) -> "ChainObjective":
+        """What all data say of hyperparameters, up to a constant; no priors."""
+        state = state.closed
+        past = Past(joined(state.segments), state.totals)
+        return cls(past, state.model, Beliefs.none(state.model, state.memory))
 
     @functools.cached_property
     def law(self) -> Law:

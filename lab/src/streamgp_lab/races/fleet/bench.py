@@ -11,11 +11,12 @@ from streamgp_lab.reporting.report import Part, Report
 
 _NOTE = (
     "Times are CPU times of one process on one thread, measured in one run, so compare the ratios. "
-    "Keys have Matérn-3/2 paths with levels of their own. They begin as copies of twenty models "
-    "that have learned, so that the time to begin ten thousand models is not part of it."
+    "Keys have Matérn-3/2 paths with levels of their own. For speeds they begin as copies of "
+    "twenty models that have learned, so that the time to begin ten thousand models is not part of "
+    "it. For growth every key has learned its own first rows, with shared hyperparameters."
 )
 _KEYS, _IN_LOOP = 10_000, 500
-_LEARNING_KEYS, _LEARNING_IN_LOOP = 1_000, 40
+_LEARNING_KEYS, _OWN_KEYS, _LEARNING_IN_LOOP = 1_000, 200, 40
 _SIZES = (100, 1_000, 10_000)
 _LARGEST = 100_000
 _OLD, _NEW, _ROWS = 16, 12, 100
@@ -35,7 +36,9 @@ def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
     bar.show("speed")
     fast = speed.without_learning(_count(_KEYS, share), _count(_IN_LOOP, share))
     learned = speed.with_learning(
-        _count(_LEARNING_KEYS, share), _count(_LEARNING_IN_LOOP, share, least=4)
+        _count(_LEARNING_KEYS, share),
+        _count(_OWN_KEYS, share),
+        _count(_LEARNING_IN_LOOP, share, least=4),
     )
     parts += speed.parts(fast, learned)
     measured["speed"] = [asdict(each) for each in (*fast, *learned)]

@@ -15,7 +15,7 @@ from streamgp_lab.reporting.tables import Table, number
 
 LOOP, FLEET = "a loop over separate models", "a fleet"
 LEARNING_LOOP = "a loop, with learning"
-LEARNING_FLEET = "a fleet whose keys learn alone"
+LEARNING_FLEET = "a fleet whose keys each learn their own"
 SHARED = "a fleet with shared hyperparameters"
 _BATCHES = 2  # of which the faster one counts
 _LEARNING_BATCHES = 8
@@ -60,36 +60,42 @@ def without_learning(keys: int, in_loop: int) -> list[Speed]:
     ]
 
 
-def with_learning(keys: int, in_loop: int) -> list[Speed]:
-    """Streams of eight batches whose hyperparameters are learned on schedule."""
-    template, data = sgp.ContinualGP(sgp.Gaussian()), ward(max(keys, in_loop), _LEARNING_BATCHES)
+def with_learning(keys: int, own_keys: int, in_loop: int) -> list[Speed]:
+    """Streams of eight batches whose hyperparameters are learned on schedule.
+
+    Args:
+        keys: Of the fleet with shared hyperparameters.
+        own_keys: Of the fleet whose keys have their own.
+        in_loop: Separate models.
+    """
+    template, data = sgp.ContinualGP(sgp.Gaussian()), ward(max(keys, own_keys), _LEARNING_BATCHES)
     alone = models(data, in_loop, template)
-    fleet = fleet_of(models(data, in_loop, template), template)
+    fleet = fleet_of(models(data, own_keys, template), template)
     shared = sgp.Fleet(template, shared=True)
     shared.update(data.table(0), key="key", inputs="time")
     looped = own = all_keys = 0.0
     for turn in range(1, _LEARNING_BATCHES + 1):
         table = data.table(turn)
-        some = table[table["key"] < in_loop]
+        some = table[table["key"] < own_keys]
         looped += timed(lambda turn=turn: _loop(alone, data, turn, learn=True))[0]
         own += timed(lambda some=some: fleet.update(some, key="key", inputs="time"))[0]
         all_keys += timed(lambda table=table: shared.update(table, key="key", inputs="time"))[0]
     points = _points(fleet)
     apart = max(_apart(fleet[k], model) for k, model in list(alone.items())[:20])
-    count = _LEARNING_BATCHES * in_loop
+    each = _LEARNING_BATCHES
     return [
-        Speed(LEARNING_LOOP, in_loop, points, looped / count),
-        Speed(LEARNING_FLEET, in_loop, points, own / count, apart),
+        Speed(LEARNING_LOOP, in_loop, points, looped / (each * in_loop)),
+        Speed(LEARNING_FLEET, own_keys, points, own / (each * own_keys), apart),
         Speed(SHARED, keys, points, all_keys / (_LEARNING_BATCHES * data.keys)),
     ]
 
 
 def growth(sizes: Sequence[int]) -> list[Speed]:
-    """One batch, of fleets of several sizes."""
+    """One batch, of fleets of several sizes. Every key has learned its own first rows."""
     found, template = [], sgp.ContinualGP(sgp.Gaussian())
     for keys in sizes:
-        data = ward(keys, 2)
-        fleet = fleet_of(models(data, keys, template), template)
+        data, fleet = ward(keys, 2, apart=True), sgp.Fleet(template, shared=True)
+        fleet.update(data.table(0), key="key", inputs="time")
         seconds = min(_update(fleet, data, turn) for turn in (1, 2))
         found.append(Speed(FLEET, keys, _points(fleet), seconds / keys))
     return found
@@ -144,11 +150,12 @@ def exponent(found: Sequence[Speed]) -> float:
 def parts(fast: Sequence[Speed], learned: Sequence[Speed]) -> list[Part]:
     """Speeds, and what they should be."""
     loop, fleet = fast
-    learning_loop, _, shared = learned
+    learning_loop, own, shared = learned
     heading = ["", "keys", "largest M", "CPU ms per key and batch", "times a loop", "difference"]
     rows = [_row(each, loop) for each in fast] + [_row(each, learning_loop) for each in learned]
     claims = [
         faster(5, loop.seconds / fleet.seconds, LOOP),
+        faster(3, learning_loop.seconds / own.seconds, LEARNING_LOOP),
         faster(3, learning_loop.seconds / shared.seconds, f"{LEARNING_LOOP}, if they are shared"),
         Claim(
             "predictions as those of separate models, to 1e-9", f"{fleet.apart:.1e}",

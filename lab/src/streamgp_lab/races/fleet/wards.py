@@ -39,10 +39,11 @@ class Ward(NamedTuple):
         return pd.DataFrame(frame)
 
 
-def ward(keys: int, batches: int, seed: int = 0) -> Ward:
+def ward(keys: int, batches: int, seed: int = 0, *, apart: bool = False) -> Ward:
     """Streams of Matérn-3/2 paths with levels of their own.
 
-    As many paths are drawn as there are prototypes. The noise of later rows is each key's own.
+    As many paths are drawn as there are prototypes. The noise of later rows is each key's own, and
+    with `apart` that of the first rows too.
     """
     generator = np.random.default_rng(seed)
     count = FIRST + batches * ROWS
@@ -54,7 +55,8 @@ def ward(keys: int, batches: int, seed: int = 0) -> Ward:
         values.append(75 + 8 * generator.normal() + path(t, TRUTH, generator))
     which = np.arange(keys) % len(times)
     noise = TRUTH.noise * generator.normal(size=(keys, count))
-    noise[:, :FIRST] = noise[: len(times), :FIRST][which]
+    if not apart:
+        noise[:, :FIRST] = noise[: len(times), :FIRST][which]
     x, y = np.array(times)[which], np.array(values)[which] + noise
     cuts = [FIRST + ROWS * i for i in range(batches)]
     parts = zip(np.split(x, cuts, axis=1), np.split(y, cuts, axis=1), strict=True)
