@@ -87,7 +87,7 @@ def test_many_keys_of_a_fleet(client):
     fleet = client.create_fleet("pumps", SPECIFICATION["channels"], population=False, **TABLES)
     frame = pd.DataFrame([{"pump": key, **row} for key in ("a", "b") for row in rows()])
     report = fleet.update(frame, key="pump", request="one")
-    assert (report.keys, report.errors, report.begun) == (2, {}, ["a", "b"])
+    assert (report.updated, report.errors, report.begun) == (2, {}, ["a", "b"])
     assert fleet.update(frame, key="pump", request="one").repeated
     assert fleet.keys() == ["a", "b"]
     wanted = local(rows()).predict(INPUTS, "level").mean
@@ -99,7 +99,7 @@ def test_many_keys_from_a_program_that_does_other_things(service):
         async with AsyncClient(str(service.base_url)) as client:
             fleet = await client.create_fleet("pumps", SPECIFICATION["channels"], **TABLES)
             report = await fleet.update([{"pump": "a", **row} for row in rows()], key="pump")
-            assert report["keys"] == 1
+            assert report["updated"] == 1
             assert await fleet.keys() == ["a"]
             return await fleet["a"].predict(INPUTS, "level")
 

@@ -44,7 +44,7 @@ def test_one_request_is_as_one_for_each_key(service, stream, model):
         assert service.post("/v1/fleets", json=body).status_code == 201
     for begin in (0, 12, 16):
         answer = post(service, table(4, begin)).json()
-        assert answer["keys"] == 3
+        assert answer["updated"] == 3
         assert answer["begun"] == (KEYS if begin == 0 else [])
         assert answer["observations"] == {"level": 12, "alarm": 12}
         assert answer["errors"] == {}
@@ -90,7 +90,7 @@ def test_rows_that_are_wrong_are_those_of_their_key_alone(service):
     answer = post(service, bad)
     assert answer.status_code == 200
     said = answer.json()
-    assert said["keys"] == 2
+    assert said["updated"] == 2
     assert set(said["errors"]) == {"south", "new"}
     assert said["errors"]["new"]["remedy"]
     assert means(service, "south") == before["south"]

@@ -25,6 +25,7 @@ examples:
     streamgp run plant.toml readings.csv
     streamgp run plant.toml readings.parquet --model plant.sgp --predictions predicted.csv
     streamgp run plant.toml readings.csv --follow
+    streamgp run plant.toml nats://server:4222/READINGS
     tail -n 0 -f readings.jsonl | streamgp run plant.toml - --format jsonl
     tail -n +1 -f readings.jsonl | streamgp run plant.toml - --format jsonl --skip-learned
 
@@ -36,6 +37,9 @@ stopped. The file must begin with the same rows as before. It may have grown.
 
 With --follow, a run waits at the end of the file for further rows. It goes on where it stopped,
 also if the file was renamed and replaced by a new one meanwhile.
+
+A feed that a broker has (kafka://broker:9092/topic, nats://server:4222/STREAM) is followed in the
+same way: each message is learned once, however often the run is stopped.
 
 From standard input every row is learned, also by a run that continues. If the input starts again
 with the first row, as in the last example, use --skip-learned: it skips as many rows as the

@@ -193,7 +193,7 @@ def _said(done: Done, new: list[str]) -> Spoken:
         for name, count in report.observations.items():
             observations[name] = observations.get(name, 0) + count
     return {
-        "keys": len(done),
+        "updated": len(done),
         "begun": [key for key in new if key in done],
         "learned": sum(report.result is Result.LEARNED for _, report in done.values()),
         "observations": observations,

@@ -112,9 +112,9 @@ class Learned(BaseModel):
 
 
 class KeysLearned(BaseModel):
-    """What a request did to all keys together. `begun` are those that are new."""
+    """What a request did to all keys together: how many were updated, and which are new."""
 
-    keys: int
+    updated: int
     begun: list[str]
     learned: int
     observations: dict[str, int]

@@ -47,17 +47,16 @@ export function drawPicture(id, picture, channels, level) {
   delete merged.xaxis; delete merged.yaxis;
   merged.xaxis = { ...axis, anchor: `y${names.length > 1 ? names.length : ""}`, type: picture.is_time ? "date" : "linear", range: [picture.x[0], picture.x.at(-1)] };
   merged.shapes = []; merged.annotations = [];
-  const traces = [], gap = 0.045, share = 1 / names.length;
+  const traces = [], share = 1 / names.length, label = 20 / (height - 44), gap = 0.02;
   names.forEach((name, i) => {
     const number = i === 0 ? "" : String(i + 1);
     const colour = colourOf(i), at = { xaxis: "x", yaxis: `y${number}` };
     const top = 1 - i * share, bottom = top - share + gap;
-    merged[`yaxis${number}`] = { ...axis, domain: [Math.max(bottom, 0), top - 0.005], zeroline: false };
+    merged[`yaxis${number}`] = { ...axis, domain: [Math.max(bottom, 0), top - label], zeroline: false };
     if (picture.channels[name].probability) merged[`yaxis${number}`].range = [-0.06, 1.06];
     merged.annotations.push({
-      text: `<b>${escaped(name)}</b> <span>${escaped(channels[name])}</span>`, showarrow: false, x: 0.005, xref: "paper",
-      xanchor: "left", y: top - 0.01, yref: "paper", yanchor: "top", font: { size: 12 },
-      bgcolor: getComputedStyle(document.documentElement).getPropertyValue("--card").trim(), opacity: 0.85,
+      text: `<b>${escaped(name)}</b> <span>${escaped(channels[name])}</span>`, showarrow: false, x: 0, xref: "paper",
+      xanchor: "left", y: top, yref: "paper", yanchor: "top", font: { size: 12 },
     });
     traces.push(...panel(picture, name, colour, at, level));
     merged.shapes.push({
