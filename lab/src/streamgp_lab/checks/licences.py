@@ -31,7 +31,7 @@ def main(out: str = "docs/licences.md") -> None:
 
 def _required(extra: str | None, package: str = "streamgp") -> set[str]:
     """What a package asks for, by itself or for one of its extras; not other extras of streamgp."""
-    found = set()
+    found: set[str] = set()
     for line in metadata.requires(package) or []:
         need = Requirement(line)
         wanted = need.marker is None or need.marker.evaluate({"extra": extra or ""})
@@ -58,11 +58,11 @@ def _table(caption: str, names: set[str]) -> Table:
 def _stated(name: str) -> tuple[str, str]:
     """The version that is installed, and its licence."""
     try:
-        stated = metadata.metadata(name)
+        stated = metadata.metadata(name).json
     except metadata.PackageNotFoundError:
         return "–", "not installed here"
-    classifiers = stated.get_all("Classifier") or []
+    classifiers = stated.get("classifier", [])
     ends = [c.split(" :: ")[-1] for c in classifiers if c.startswith("License :: ")]
-    short = re.sub(r"\s+", " ", stated.get("License") or "")
-    licence = stated.get("License-Expression") or ", ".join(ends) or short[:_LONGEST]
-    return stated["Version"], licence or "not stated"
+    short = re.sub(r"\s+", " ", str(stated.get("license", "")))
+    licence = str(stated.get("license_expression", "")) or ", ".join(ends) or short[:_LONGEST]
+    return str(stated["version"]), licence or "not stated"

@@ -16,7 +16,7 @@ from streamgp_lab.races.benchmark import Benchmark, Settings
 from streamgp_lab.races.environments import variables
 from streamgp_lab.races.record import workloads
 from streamgp_lab.reporting.figures import grid
-from streamgp_lab.reporting.report import Picture, Report
+from streamgp_lab.reporting.report import Part, Picture, Report
 from streamgp_lab.reporting.tables import Table, number
 
 REPOSITORY = Path(__file__).parents[5]
@@ -71,7 +71,10 @@ def report(entries: list[Entry]) -> Report:
         [name, *(number(e["ratios"][name]) if name in e["ratios"] else "–" for e in entries)]
         for name in NAMES
     ]
-    parts = [Table("Speed by commit", heading, rows), Picture("by commit", picture(entries))]
+    parts: list[Part] = [
+        Table("Speed by commit", heading, rows),
+        Picture("by commit", picture(entries)),
+    ]
     return Report("record", BENCHMARK.about, _NOTE, parts, {"entries": entries})
 
 

@@ -163,7 +163,8 @@ def _one_by_one(model: Any, np: Any) -> Callable[[], Any]:
 def _least(work: Callable[[], Any]) -> float:
     """The least of several CPU times, after one that does not count; no more than ten seconds."""
     work()
-    begin, times = time.process_time(), []
+    begin = time.process_time()
+    times: list[float] = []
     while len(times) < _REPEATS and (not times or time.process_time() - begin < 10):
         times.append(cpu_seconds(work))
     return min(times)
