@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo serve-demo test test-nats test-types test-page test-postgres test-spark lint wheel docs bench clean
+.PHONY: setup demo serve-demo test test-nats test-types test-page test-postgres test-spark lint wheel dist docs bench clean
 
 setup: .venv/ready
 
@@ -61,6 +61,12 @@ wheel: setup
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/pip install --quiet build/wheel/*.whl
 	build/wheel/venv/bin/python tests/quick_start.py README.md
+
+# The wheel and the source distribution, as they would be published, in build/dist.
+dist: setup
+	rm -rf build/dist
+	$(BIN)/python -m build --no-isolation --outdir build/dist .
+	$(BIN)/twine check --strict build/dist/*
 
 # The documentation as a site in build/site. Warnings, such as broken links, are errors.
 docs: setup

@@ -36,12 +36,12 @@ class Annotated(Likelihood):
                 problem("a likelihood", repr(self.base), "Give the family of the values.")
             )
 
-    def values_of(self, y: Float[np.ndarray, "*#b C"]) -> Float[np.ndarray, "..."]:
+    def values_of(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Observations as the family has them."""
         return self.parted(y)[0]
 
     def parted(
-        self, y: Float[np.ndarray, "*#b C"]
+        self, y: Float[np.ndarray, "..."]
     ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "*#b"]]:
         """Observations as the family has them, and the number that each has beside."""
         if not y.size:
@@ -74,11 +74,11 @@ class Annotated(Likelihood):
     def offset_spread(self) -> Float[np.ndarray, " J"]:
         return self.base.offset_spread
 
-    def start(self, y: Float[np.ndarray, "N C"]) -> Self:
+    def start(self, y: Float[np.ndarray, "N ..."]) -> Self:
         """From the values alone, as if each had been seen once."""
         return replaced(self, base=self.base.start(self.values_of(y)))
 
-    def location(self, y: Float[np.ndarray, "N C"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Float[np.ndarray, "N ..."]) -> tuple[np.ndarray, np.ndarray]:
         return self.base.location(self.values_of(y))
 
     # -- what it predicts --------------------------------------------------------------------
@@ -108,7 +108,7 @@ class Annotated(Likelihood):
         return self.base.predictive_crps(self.values_of(y), mean, covariance)
 
     def cdf(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
+        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
     ) -> Float[np.ndarray, "*#b"]:
         return self.base.cdf(self.values_of(y), f)
 

@@ -28,6 +28,7 @@ examples:
     streamgp-lab bench --list
     streamgp-lab bench samples --repeats 5
     streamgp-lab bench start growth --against folder-of-another-version
+    streamgp-lab bench record --against folder-of-another-version
     streamgp-lab bench long --full
     streamgp-lab bench dimensions --own --only powerplant --only winequality
     streamgp-lab bench all --out measured
@@ -57,6 +58,7 @@ CHECKS = {
     "kills": "kill `streamgp run` at random moments and compare its results with a run left alone",
     "large": "learn a batch of a million rows, and measure time and memory",
     "choosing": "draw the pictures of docs/choosing.md and docs/forecasting.md into docs/images",
+    "licences": "write docs/licences.md, the licences of what the library needs",
     "pages": "run the tutorials, and keep their pictures in docs/images",
     "placement": "draw the pictures of docs/placement.md into docs/images",
     "service_kills": "kill the service under load and compare its models with undisturbed ones",
@@ -134,7 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     bench.add_argument(
         "--against", type=Path, metavar="FOLDER",
-        help="a checkout of another version of streamgp, which start and growth measure too",
+        help="a checkout of another version of streamgp, which start and growth measure too, "
+        "and record instead",
     )  # fmt: skip
     bench.add_argument(
         "--full", action="store_true",

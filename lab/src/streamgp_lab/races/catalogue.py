@@ -6,8 +6,11 @@ from streamgp_lab.races.comparisons import batches, channels, dimensions, sample
 from streamgp_lab.races.fleet import bench as fleet
 from streamgp_lab.races.forecasts import bench as forecasts
 from streamgp_lab.races.long import bench as long
+from streamgp_lab.races.record import bench as record
+from streamgp_lab.races.unseen import bench as unseen
 
-BENCHMARKS: dict[str, Benchmark] = {
-    module.BENCHMARK.name: module.BENCHMARK
-    for module in (samples, batches, dimensions, channels, growth, start, long, fleet, forecasts)
-}
+_MODULES = (
+    samples, batches, dimensions, channels, growth, start, long, fleet, forecasts, unseen,
+    record,
+)  # fmt: skip
+BENCHMARKS: dict[str, Benchmark] = {module.BENCHMARK.name: module.BENCHMARK for module in _MODULES}

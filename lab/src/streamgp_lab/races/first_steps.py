@@ -20,7 +20,7 @@ _POINTS, _REPEATS, _STEPS = 64, 11, 40
 
 def importing() -> Figures:
     """Import streamgp, with all that it needs."""
-    return {"import streamgp": _seconds(_streamgp)}
+    return {"import streamgp": cpu_seconds(_streamgp)}
 
 
 def one_channel() -> Figures:
@@ -28,7 +28,7 @@ def one_channel() -> Figures:
     sgp, np = _streamgp(), _numpy()
     x = np.linspace(0, 1, 134)
     model = sgp.ContinualGP(sgp.Gaussian())
-    seconds = _seconds(lambda: model.update(x, np.sin(9 * x)))
+    seconds = cpu_seconds(lambda: model.update(x, np.sin(9 * x)))
     return {"first update, one Gaussian channel": seconds}
 
 
@@ -47,7 +47,7 @@ def three_families() -> Figures:
         "count": generator.poisson(np.exp(1 + f)).astype(float),
     }
     batch = {name: (x, y) for name, y in values.items()}
-    return {"first update, three families": _seconds(lambda: model.update(batch))}
+    return {"first update, three families": cpu_seconds(lambda: model.update(batch))}
 
 
 def many_inputs() -> Figures:
@@ -62,7 +62,7 @@ def many_inputs() -> Figures:
         for part in np.array_split(np.arange(560), 8):
             model.update(x[part], y[part])
 
-    return {"8 batches of a classifier with 30 inputs": _seconds(learn)}
+    return {"8 batches of a classifier with 30 inputs": cpu_seconds(learn)}
 
 
 def growing() -> Figures:
@@ -74,7 +74,7 @@ def growing() -> Figures:
     for step in range(_STEPS):
         x = np.linspace(2 * step, 2 * step + 2, 100)
         y = np.sin(2 * x) + 0.2 * generator.normal(size=100)
-        seconds.append(_seconds(lambda x=x, y=y: model.update(x, y)))
+        seconds.append(cpu_seconds(lambda x=x, y=y: model.update(x, y)))
     largest = 1 + int(np.argmax(seconds[1:]))
     begin = min(max(largest - 5, 1), _STEPS - 11)
     around = [s for i, s in enumerate(seconds[begin : begin + 11], begin) if i != largest]
@@ -90,7 +90,7 @@ def warm_updates() -> Figures:
     generator = np.random.default_rng(0)
     found = {}
     for count in (1, 100):
-        model = _fixed_model("Gaussian")
+        model = fixed_model("Gaussian")
 
         def learn(model: Any = model, count: int = count) -> None:
             x = generator.uniform(0, 20, count)
@@ -106,7 +106,7 @@ def predictions() -> Figures:
     np = _numpy()
     x, found = np.linspace(0, 20, 100), {}
     for family in ("Gaussian", "Poisson"):
-        model = _fixed_model(family)
+        model = fixed_model(family)
         called = f"predict 100 rows, {family}"
         found[f"{called}, mean"] = _typical(lambda model=model: model.predict(x).mean)
         found[f"{called}, 95% interval"] = _typical(
@@ -135,7 +135,7 @@ def _numpy() -> Any:
     return numpy
 
 
-def _fixed_model(family: str) -> Any:
+def fixed_model(family: str) -> Any:
     """A model with 64 points and fixed hyperparameters that has learned 200 rows."""
     sgp, np = _streamgp(), _numpy()
     generator = np.random.default_rng(1)
@@ -149,7 +149,7 @@ def _fixed_model(family: str) -> Any:
     return model
 
 
-def _seconds(work: Callable[[], Any]) -> float:
+def cpu_seconds(work: Callable[[], Any]) -> float:
     begin = time.process_time()
     work()
     return time.process_time() - begin
@@ -164,7 +164,7 @@ def _times(work: Callable[[], Any]) -> Iterator[float]:
     work()
     work()
     for _ in range(_REPEATS):
-        yield _seconds(work)
+        yield cpu_seconds(work)
 
 
 if __name__ == "__main__":

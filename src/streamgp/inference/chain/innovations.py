@@ -81,7 +81,7 @@ def _innovations(before: Forward, seen: _Seen, said: Backward) -> Gains:
     return gains + Gains(symmetric(np.sum(more, axis=0)), 0.0)
 
 
-def _largest(columns: Columns) -> Float[np.ndarray, "*K"]:
+def _largest(columns: Columns) -> Float[np.ndarray, "*K"] | float:
     """The largest size of a number, by chain."""
     return np.max(np.abs(columns), axis=(0, -2, -1), initial=0.0)
 

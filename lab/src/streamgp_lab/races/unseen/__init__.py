@@ -1,0 +1,1 @@
+"""Data that nothing was tuned to: more tables, and sensors with outages."""
