@@ -42,8 +42,9 @@ def consoles(page: Path) -> list[list[str]]:
 
 
 def tables(page: Path) -> list[str]:
-    """The configurations in TOML that a page shows."""
-    return re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    """The configurations of models in TOML that a page shows."""
+    shown = re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [table for table in shown if "[channels]" in table]
 
 
 def assert_understood(words: list[str]) -> None:
