@@ -16,7 +16,7 @@ from streamgp_lab.cli.main import _parser as _lab_parser
 
 DOCS = ROOT / "docs"
 # Pages to look things up in. Examples of the reference are in docstrings, where doctest runs them.
-LOOKED_UP = {"architecture.md", "decisions.md", "glossary.md"}
+LOOKED_UP = {"architecture.md", "decisions.md", "glossary.md", "licences.md"}
 PARSERS = {"streamgp": _parser, "streamgp-lab": _lab_parser}
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = set(CONFIGURATION["project"]["optional-dependencies"])
