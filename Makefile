@@ -71,7 +71,7 @@ dist: setup
 # The documentation as a site in build/site. Warnings, such as broken links, are errors.
 docs: setup
 	$(BIN)/pip install --quiet --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: setup
 	$(BIN)/streamgp-lab bench all

@@ -16,7 +16,7 @@ from streamgp_lab.cli.main import _parser as _lab_parser
 
 DOCS = ROOT / "docs"
 # Pages to look things up in. Examples of the reference are in docstrings, where doctest runs them.
-LOOKED_UP = {"architecture.md", "decisions.md", "glossary.md"}
+LOOKED_UP = {"architecture.md", "decisions.md", "glossary.md", "licences.md"}
 PARSERS = {"streamgp": _parser, "streamgp-lab": _lab_parser}
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = set(CONFIGURATION["project"]["optional-dependencies"])
@@ -42,8 +42,9 @@ def consoles(page: Path) -> list[list[str]]:
 
 
 def tables(page: Path) -> list[str]:
-    """The configurations in TOML that a page shows."""
-    return re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    """The configurations of models in TOML that a page shows."""
+    shown = re.findall(r"^```toml\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [table for table in shown if "[channels]" in table]
 
 
 def assert_understood(words: list[str]) -> None:
