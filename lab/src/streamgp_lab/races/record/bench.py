@@ -79,13 +79,15 @@ def report(entries: list[Entry]) -> Report:
 
 
 def picture(entries: list[Entry]) -> Any:
-    """A panel for each workload, commits from left to right."""
+    """A panel for each workload, commits from left to right, axes from zero."""
     figure, panels = grid(3, 3, 3.4, 2.5)
     ticks = range(len(entries))
     for ax, name in zip(panels.flat, NAMES, strict=True):
         values = [entry["ratios"].get(name, np.nan) for entry in entries]
         ax.plot(ticks, values, "o-", markersize=4)
-        ax.set(title=name, yscale="log", xlim=(-0.5, len(entries) - 0.5))
+        ax.set_title(name, fontsize=10)
+        ax.set_xlim(-0.5, len(entries) - 0.5)
+        ax.set_ylim(bottom=0)
         ax.set_xticks(ticks, [entry["commit"] for entry in entries], rotation=60, fontsize=7)
     for ax in panels[:, 0]:
         ax.set_ylabel("units of NumPy work")
