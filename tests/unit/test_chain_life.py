@@ -154,7 +154,7 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(monkeypatch):
         raise KeyboardInterrupt
 
     for method, call in (
-        ("step", lambda: model.update({"a": (X + 12, Y)})),
+        ("stepping", lambda: model.update({"a": (X + 12, Y)})),
         ("filter_scored", lambda: model.update_many(X[:9] + 5.05, Y[:9], ["a"] * 9, learn=False)),
     ):
         with monkeypatch.context() as patch:
