@@ -129,8 +129,9 @@ def test_weeks_are_scored_when_learned_and_at_the_end(monkeypatch):
         assert np.isfinite(found.loss(name)).all()
         assert found.loss(name)[1] == pytest.approx(0.0, abs=1e-9)  # nothing came after it
         assert np.all(found.ahead[name] > found.when_learned[name])
-        # Nothing was learned but the data, so hyperparameters were the same all along.
-        np.testing.assert_allclose(found.known[name], found.loss(name), atol=5e-3)
+        # Nothing was learned but the data, so hyperparameters were the same all along. What a
+        # week said of f through a Student-t likelihood depends a little on where it began.
+        np.testing.assert_allclose(found.known[name], found.loss(name), atol=1e-2)
         assert np.isfinite(found.refits[name][1])
     lost = {**found.now, "rain": found.when_learned["rain"] + [0.0, 0.7]}
     table, took, claims, _ = year.parts(dataclasses.replace(found, now=lost))
