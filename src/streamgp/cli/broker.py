@@ -24,7 +24,7 @@ class BrokerFeed:
         url: Of the feed.
         rows: The number of rows of a batch.
         times: Columns that are read as times if they hold text.
-        place: Where to go on; None for the begin.
+        place: Where to go on; None for the beginning.
         settings: A TOML file with settings of brokers.
         console: Is told of messages that are passed over.
 

@@ -85,7 +85,7 @@ def feed(
         raise ConfigurationError(
             problem(
                 f"{what}, with which {learned.where} was made",
-                "a file whose rows are to be counted from its begin",
+                "a file whose rows are to be counted from its beginning",
                 f"Add {what}, or start anew with `--restart`.",
             )
         )

@@ -37,8 +37,8 @@ class Feed:
         source: The file.
         rows: The number of rows of a batch.
         times: Columns that are read as times if they hold text.
-        place: Where to go on; None for the begin.
-        skip: The number of rows at the begin that are left out.
+        place: Where to go on; None for the beginning.
+        skip: The number of rows at the beginning that are left out.
         format: The format, if the name of the file does not tell.
 
     Attributes:

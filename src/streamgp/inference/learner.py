@@ -133,7 +133,7 @@ class Learner:
         learn: bool = True,
         remember: bool | None = None,
     ) -> Asking[tuple[State, Info]]:
-        """The same as `step`, which asks for no evaluations: it makes them itself."""
+        """`step`, for callers that answer asks. It asks for nothing: it evaluates by itself."""
         yield from ()
         return self.step(state, rows, start, learn=learn, remember=remember)
 

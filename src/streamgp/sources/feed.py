@@ -43,7 +43,7 @@ class FileFeed(AbstractFeed):
 
     Args:
         path: Of the file.
-        place: What `Messages.place` was; None for the begin.
+        place: What `Messages.place` was; None for the beginning.
     """
 
     def __init__(self, path: str, place: Any = None):

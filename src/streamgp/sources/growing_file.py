@@ -97,7 +97,7 @@ class Follower:
             return False
 
     def _ended(self, file: "_File") -> Lines:
-        """The end of a file; the place is the begin of the next one."""
+        """The end of a file; the place is the beginning of the next one."""
         self._file = _begun(self._path, self._header)
         place = file.place if self._file is None else self._file.place
         file.close()
@@ -179,7 +179,7 @@ class _File:
 
 
 def _begun(path: Path, header: bool) -> _File | None:
-    """The file from its begin, if there is one."""
+    """The file from its beginning, if there is one."""
     try:
         return _File(open(path, "rb", buffering=0), header)
     except FileNotFoundError:

@@ -27,7 +27,7 @@ class KafkaFeed(AbstractFeed):
     Args:
         brokers: Addresses, such as "kafka:9092", separated by commas.
         topic: The topic.
-        place: What `Messages.place` was; None for the begin.
+        place: What `Messages.place` was; None for the beginning.
         settings: Further settings of librdkafka, such as those of TLS and SASL.
 
     Raises:

@@ -37,7 +37,7 @@ class NatsFeed(AbstractFeed):
     Args:
         servers: Addresses, such as "nats:4222", separated by commas.
         stream: The name of the stream.
-        place: What `Messages.place` was; None for the begin.
+        place: What `Messages.place` was; None for the beginning.
         subject: Which messages of the stream; by default all.
         settings: Options of `nats.connect`, such as `user_credentials`, and the files `tls_ca`,
             `tls_certificate` and `tls_key`.

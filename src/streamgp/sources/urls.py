@@ -38,7 +38,7 @@ def opened(url: str, place: Any, settings: Path | None = None) -> AbstractFeed:
     Args:
         url: `file:///readings.jsonl`, `kafka://broker:9092/topic`, or `nats://server:4222/STREAM`,
             which may ask for one `subject`.
-        place: What `Messages.place` was; None for the begin.
+        place: What `Messages.place` was; None for the beginning.
         settings: A TOML file with further settings, such as those of TLS: the table `kafka` has
             those of librdkafka, and `nats` those of `NatsFeed`.
 

@@ -29,7 +29,7 @@ class AbstractBackend(abc.ABC):
 
     @abc.abstractmethod
     def reading(self) -> AbstractContextManager[AbstractSession]:
-        """A session in which all statements see one state of the database, that of its begin.
+        """A session in which all statements see one state of the database, that of its beginning.
 
         It waits for no writer.
 

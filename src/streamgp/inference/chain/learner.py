@@ -105,18 +105,6 @@ class ChainLearner:
         learn: bool = True,
         remember: bool | None = None,
     ) -> tuple[ChainState, Info]:
-        """`stepping`, with evaluations made as they are asked for."""
-        return answered(self.stepping(state, rows, start, learn=learn, remember=remember))
-
-    def stepping(
-        self,
-        state: ChainState,
-        rows: Rows,
-        start: MultiTaskGP | None = None,
-        *,
-        learn: bool = True,
-        remember: bool | None = None,
-    ) -> Asking[tuple[ChainState, Info]]:
         """Fold rows in; with `learn`, and a rule of learning, hyperparameters as well.
 
         Args:
@@ -130,6 +118,18 @@ class ChainLearner:
         Returns:
             What is known after, and what happened.
         """
+        return answered(self.stepping(state, rows, start, learn=learn, remember=remember))
+
+    def stepping(
+        self,
+        state: ChainState,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> Asking[tuple[ChainState, Info]]:
+        """`step` as work that asks for each evaluation of its objective (`inference/asking.py`)."""
         episode = Episode(state, followed(state.open, rows), self._options)
         here = episode.trial(state.model)
         before, known = Scored.none(), state.known.weights.log_evidence
