@@ -22,7 +22,7 @@ def test_a_copied_state_has_the_same_numbers_and_no_more(copied):
     state = learner.init(build.model([channel], trainable=True), build.points(X[::4]))
     state, _ = learner.step(state, build.rows((0, X, np.sin(X))))
     again = copied(state)
-    assert set(vars(again)) == {"model", "points", "past", "memory", "heard", "merged"}
+    assert set(vars(again)) == {"model", "points", "past", "memory", "heard", "merged", "cells"}
     for got, wanted in (
         (free_vector(again.model), free_vector(state.model)),
         (again.points[0], state.points[0]),

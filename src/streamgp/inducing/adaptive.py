@@ -80,12 +80,15 @@ class Adaptive(AbstractStrategy):
         return None if self.drop is None else self.drop(state, budget)
 
     def moving(self, view: View) -> int:
-        """Points move on known ground: on new ground, rows would pull them away from the old."""
+        """Points move on known ground: on new ground, rows would pull them away from the old.
+
+        Where past rows are seen anew, they hold points on the old ground themselves.
+        """
         wanted = self.moves
         if wanted is None:
             wanted = _MOVES if view.x.shape[1] > 1 else 0
-        if not wanted:
-            return 0
+        if not wanted or view.sees_past:
+            return wanted
         grounds = (Ground.of(view, q) for q in range(len(view.points)))
         return wanted if all(ground.is_known for ground in grounds) else 0
 

@@ -164,7 +164,9 @@ def _view(before: State, rows: Rows, model: MultiTaskGP, update: int) -> View:
     prior = before.prior if same else Prior.of(plain, before.points)
     batch = plain.batch(rows)
     precision = batch.as_they_came(latent_precision(plain, batch).T).T
-    return View(before.points, rows.x, prior, update, precision, before.open_variance)
+    return View(
+        before.points, rows.x, prior, update, precision, before.open_variance, before.has_cells
+    )
 
 
 def _stage(points: Points) -> int:

@@ -27,6 +27,8 @@ class View(NamedTuple):
             row n costs half the product of that variance and `precision[q][n]`, in nats.
         open_variance: The part of each latent function's variance at past rows that the old points
             leave open.
+        sees_past: Whether past rows are seen anew wherever points go, so that old ground does not
+            hold points where they are.
     """
 
     points: tuple[Float[np.ndarray, "_ P"], ...]
@@ -35,6 +37,7 @@ class View(NamedTuple):
     update: int
     precision: Float[np.ndarray, "Q N"]
     open_variance: Float[np.ndarray, " Q"]
+    sees_past: bool = False
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

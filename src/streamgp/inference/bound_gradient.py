@@ -194,6 +194,24 @@ def kernel_gradient(
     return found
 
 
+def point_gradient(
+    prior: Prior,
+    x: Float[np.ndarray, "N P"],
+    cross: tuple[Float[np.ndarray, "_ N"], ...],
+    projection: Projection,
+    by_projection: Projection,
+) -> list[Float[np.ndarray, "_ P"]]:
+    """Derivatives by the inducing points of each latent function; see `kernel_gradient`."""
+    found, centred = [], x - prior.origin
+    for q, kernel in enumerate(prior.kernels):
+        by_gram, by_cross, _ = gram_adjoints(prior, q, projection, by_projection)
+        z = prior.points[q] - prior.origin
+        # Each point stands in a row and in a column of K(Z, Z), which is symmetric.
+        by_z = 2 * kernel.input_gradient(z, z, by_gram, prior.grams[q])
+        found.append(by_z + kernel.input_gradient(z, centred, by_cross, cross[q]))
+    return found
+
+
 def gram_adjoints(
     prior: Prior,
     q: int,

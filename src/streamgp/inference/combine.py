@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, NumericalError, problem
+from streamgp.inference.cells import Cells
 from streamgp.inference.chain.segments import Segment, cut, joined
 from streamgp.inference.chain.state import ChainState, Totals
 from streamgp.inference.engine import AnyLearner, AnyState
@@ -40,6 +41,7 @@ class Prepared:
         memory: How they depend on hyperparameters in ways that sums cannot tell.
         heard: The observations of each channel.
         merged: What was said by channels that cannot be told apart.
+        cells: The rows as cells; None if they cannot be told from earlier ones.
     """
 
     model: MultiTaskGP
@@ -49,6 +51,7 @@ class Prepared:
     memory: Memory
     heard: Float[np.ndarray, " D"]
     merged: Site | None = None
+    cells: Cells | None = None
 
 
 def prepare(learner: AnyLearner, state: AnyState, rows: Rows) -> Prepared:
@@ -96,7 +99,10 @@ def said_since(before: Any, after: Any) -> Prepared:
     if merged is not None and before.merged is not None:
         merged = merged + before.merged.scaled(-1.0)
     past = before.past.scaled(-1.0) + after.past
-    return Prepared(after.model, after.points, past, None, memory, heard, merged)
+    cells = None
+    if after.cells is not None and before.cells is not None:
+        cells = after.cells.since(before.cells)
+    return Prepared(after.model, after.points, past, None, memory, heard, merged, cells)
 
 
 def combine(prior: Any, prepared: Iterable[Prepared]) -> Any:
@@ -130,9 +136,11 @@ def combine(prior: Any, prepared: Iterable[Prepared]) -> Any:
         _check_same_points(prior.points, part.points)
     pasts = [part.sums for part in parts if isinstance(part.sums, Past)]
     sites = [own for own in (prior.merged, *(p.merged for p in parts)) if own is not None]
+    cells = [prior.cells, *(part.cells for part in parts)]
     return prior.replace(
         past=functools.reduce(operator.add, pasts, prior.past),
         merged=functools.reduce(operator.add, sites) if sites else None,
+        cells=None if None in cells else functools.reduce(operator.add, cells),
         **changes,
     )
 

@@ -60,6 +60,10 @@ class AnyState(Protocol):
         """How many inducing points each latent function has."""
 
     @property
+    def has_cells(self) -> bool:
+        """Whether past rows can be seen again through other features."""
+
+    @property
     def open_variance(self) -> Float[np.ndarray, " Q"]:
         """The part of each latent function's variance at past rows that its points leave open."""
 

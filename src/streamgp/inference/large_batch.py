@@ -151,8 +151,8 @@ class LargeBatch:
             own = Fit(rows, fit.posterior, at_rows, fit.bound)
             learned, episode = Learned(trial, own, 0, 0), dataclasses.replace(part, state=known)
             memory = episode.remembered(learned, kernels=kernels) if remember else known.memory
-            past = episode.past_after(learned)
-            known = known.replace(past=past, memory=memory, heard=episode.heard)
+            past, cells = episode.told(learned)
+            known = known.replace(past=past, memory=memory, heard=episode.heard, cells=cells)
         state = self.state
         vars(known).update(plain=state.plain, prior=state.prior, reading=state.reading)
         return known

@@ -17,8 +17,10 @@ from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.asking import Asking
 from streamgp.inference.carry import Carry, Projection
+from streamgp.inference.cells import Cells
 from streamgp.inference.components import Contributions, contributions, dense_parts
 from streamgp.inference.e_step import first_sites
+from streamgp.inference.joining import with_few_cells
 from streamgp.inference.large_batch import LargeBatch, is_exact_in_parts
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.past import Said
@@ -68,7 +70,19 @@ class Learner:
         """The state before any data."""
         sizes = [len(z) for z in points]
         blank = past.empty(model.outputs, sizes, model.basis_size, factorised=self.factorised)
-        return State(model, points, blank, memory.blank(model), np.zeros(len(model.channels)))
+        columns = points[0].shape[1]
+        cells = Cells.none(model, columns) if self._keeps_cells(columns) else None
+        nothing = np.zeros(len(model.channels))
+        return State(model, points, blank, memory.blank(model), nothing, cells=cells)
+
+    def _keeps_cells(self, columns: int) -> bool:
+        """Whether past rows are kept as cells. Over one input, points can be as fine as need be."""
+        joint = self.carry.is_linear and not self.factorised
+        return joint and columns > 1 and self.learning is not None and self.learning.cells > 0
+
+    def _settled(self, state: State) -> State:
+        """The state with no more cells than it may have."""
+        return state if self.learning is None else with_few_cells(state, self.learning.cells)
 
     # Learning looks at the newest data and at sums, however much has been learned before.
     cost_grows: ClassVar[bool] = False
@@ -91,8 +105,11 @@ class Learner:
         return self.init(model, tuple(np.zeros((0, columns)) for _ in range(sum(model.draws))))
 
     def move(self, state: State, points: Points) -> State:
-        """The same knowledge at other inducing points, by the learner's rule of carrying."""
-        return self.carry(state, points)
+        """The same knowledge at other inducing points.
+
+        Cells are seen through them anew; without cells the learner's rule of carrying applies.
+        """
+        return state.seen_again(points) if state.has_cells else self.carry(state, points)
 
     def refined(
         self,
@@ -122,6 +139,7 @@ class Learner:
             memory=state.memory.scaled(part),
             heard=part * state.heard,
             merged=None if state.merged is None else state.merged.scaled(part),
+            cells=None if state.cells is None else state.cells.scaled(part),
         )
 
     def stepping(
@@ -160,6 +178,9 @@ class Learner:
         Returns:
             What is known after, and what happened.
         """
+        learns = learn and self.learning is not None
+        if learns and state.has_cells:  # in an M step, the past is what cells say
+            state = state.seen_again()
         batch = state.model.batch(rows)
         episode = Episode(state, batch, self._options)
         here = episode.trial(state.model)
@@ -172,22 +193,24 @@ class Learner:
         if self.learning is not None:
             kernels = learn if remember is None else remember
             remembered = episode.remembered(learned, kernels=kernels)
+        sums, cells = episode.told(learned)
         after = state.replace(
             model=trial.wrapped,
-            past=episode.past_after(learned),
+            past=sums,
             memory=remembered,
             heard=episode.heard,
             merged=episode.merged_after(learned),
+            cells=cells,
         )
         # What the step has computed on the way need not be computed again. The site and q(v) are
         # read from the past all the same: a state from a file then goes on with the same bits.
         vars(after).update(plain=trial.setting.model, prior=trial.prior, reading=trial.reading)
         bound = fit.bound - state.posterior.log_evidence
-        if trial.reading is not state.reading:
-            bound += trial.reading.beside(state.past) - state.reading.beside(state.past)
+        if trial.reading is not state.reading or trial.past is not state.past:
+            bound += trial.reading.beside(trial.past) - state.reading.beside(state.past)
         work = (learned.e_rounds, learned.m_evaluations)
         finite = after.is_finite(state)
-        return after, Info(bound, before, *work, finite)
+        return self._settled(after) if finite else after, Info(bound, before, *work, finite)
 
     def revised(
         self, before: State, streamed: State, rows: Rows, parts: Iterable[Rows], *, remember: bool
@@ -230,7 +253,9 @@ class Learner:
         after = batch.added(fit, remember=learns, kernels=remember)
         bound = turned.bound + fit.bound - ready.posterior.log_evidence
         finite = after.is_finite() and bool(np.isfinite(bound))
-        return after, Info(bound, turned.scored, rounds, 0, finite)
+        return self._settled(after) if finite else after, Info(
+            bound, turned.scored, rounds, 0, finite
+        )
 
     def filter(self, state: State, rows: Rows) -> tuple[State, Float[np.ndarray, " N"]]:
         """Fold rows in one by one, in order, at fixed hyperparameters. For joint sites only.
@@ -250,11 +275,13 @@ class Learner:
             of_likelihoods = expand_likelihoods(state.model, done.setting, done.after)
             remembered += memory.joined(memory.blank(state.model.kernels), of_likelihoods)
         basis = state.plain.basis(batch)
-        past.add(known, Said(done.setting, done.rows, done.projection, basis, done.after))
-        heard = Episode(state, batch, self._options).heard
-        after = state.replace(past=known, memory=remembered, heard=heard)
+        said = Said(done.setting, done.rows, done.projection, basis, done.after)
+        past.add(known, said)
+        heard, cells = Episode(state, batch, self._options).heard, state.cells
+        cells = cells and cells.with_rows(said)
+        after = state.replace(past=known, memory=remembered, heard=heard, cells=cells)
         vars(after).update(plain=state.plain, prior=state.prior, reading=state.reading)
-        return after, scored(state.plain, batch, done.before)
+        return self._settled(after), scored(state.plain, batch, done.before)
 
     def predict(
         self, state: State, x: Float[np.ndarray, "N P"], channel: int

@@ -12,7 +12,7 @@ learned later then reinterpret all of it (`reading`).
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -195,16 +195,46 @@ class Said(NamedTuple):
 
 def add(past: Past, said: Said) -> None:
     """Add what a batch said to sums that nobody else holds: they are changed in place."""
-    model, batch = said.setting.model, said.setting.batch
     features = np.concatenate([*said.projection.values, said.basis.T])  # φ of each row
+    for group, linear, precision in at_unit_noise(said):
+        own, left = features[:, group.rows], said.projection.open[:, group.rows]
+        add_sites(past, said.setting.model.outputs, group, own, linear, precision, left)
+        _add_counts(past, said, group)
+
+
+def at_unit_noise(
+    said: Said,
+) -> Iterator[tuple[Group, Float[np.ndarray, "n J G"], Float[np.ndarray, "n J J"]]]:
+    """The sites of each channel's rows, without the noise where it is a common factor."""
+    model, batch = said.setting.model, said.setting.batch
     for group in batch.groups:
         strength = model.channels[group.channel].likelihood.strength
-        own = features[:, group.rows]
-        linear = said.rows.linear[group.flat].reshape(len(group.y), group.latents, -1) / strength
-        precision = said.rows.precision[group.run][group.within] / strength
-        _add_linear(past, model.outputs, group, own, linear)
-        _add_precision(past, model.outputs, group, own, precision, said.projection)
-        _add_counts(past, said, group)
+        linear = said.rows.linear[group.flat].reshape(len(group.y), group.latents, -1)
+        yield group, linear / strength, said.rows.precision[group.run][group.within] / strength
+
+
+def add_sites(
+    past: Past,
+    outputs: Outputs,
+    group: Group,
+    features: Float[np.ndarray, "S n"],
+    linear: Float[np.ndarray, "n J G"],
+    precision: Float[np.ndarray, "n J J"],
+    left: Float[np.ndarray, "Q n"],
+) -> None:
+    """Add the sites of one channel's rows, at unit noise. Sums are changed in place.
+
+    Args:
+        past: The sums.
+        outputs: The latent parameters of all channels.
+        group: The rows' channel.
+        features: φ of each row.
+        linear: b of each row.
+        precision: P of each row.
+        left: The open variance of each latent function at each row.
+    """
+    _add_linear(past, outputs, group, features, linear)
+    _add_precision(past, outputs, group, features, precision, left)
 
 
 def _add_linear(
@@ -226,7 +256,7 @@ def _add_precision(
     group: Group,
     features: Float[np.ndarray, "S n"],
     precision: Float[np.ndarray, "n J J"],
-    projection: Projection,
+    left: Float[np.ndarray, "Q n"],
 ) -> None:
     slices, first = _slices(past.sizes), outputs.first[group.channel]
     pairs = outputs.pairs_of(group.channel)
@@ -235,7 +265,7 @@ def _add_precision(
         square = (features * weight) @ features.T
         for (q, r), kept in zip(past.parts, past.precision, strict=True):
             kept[c] += square[slices[q], slices[r]]
-        past.slack[c] += projection.open[:, group.rows] @ weight
+        past.slack[c] += left @ weight
 
 
 def _add_counts(past: Past, said: Said, group: Group) -> None:

@@ -1,11 +1,13 @@
 """Refinement: inducing points moved by gradient to where they serve past and new data best.
 
-The past is read through the points at their new places: with C = L_o⁻¹K_on L_n⁻ᵀ, an old whitened
-value is v_o = C·v_n + rest, as the carry rule `Projection` has it. What the rest leaves open costs
-½ tr(Λ(I − CCᵀ)) nats beside the bound, so that points with much evidence stay where they are. A
-point that has just been added has none, and may go anywhere.
+The past is read through the points at their new places. Cells are seen through them anew. Without
+cells, with C = L_o⁻¹K_on L_n⁻ᵀ an old whitened value is v_o = C·v_n + rest, as the carry rule
+`Projection` has it. What the rest leaves open costs ½ tr(Λ(I − CCᵀ)) nats beside the bound, so that
+points with much evidence stay where they are. A point that has just been added has none, and may go
+anywhere.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,15 +15,19 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.data.batch import Batch
-from streamgp.inference.bound_gradient import adjoint, carried_adjoint, gram_adjoints
+from streamgp.inference.bound_gradient import (
+    ByBlock,
+    adjoint,
+    carried_adjoint,
+    point_gradient,
+)
 from streamgp.inference.carry import transitions
-from streamgp.inference.e_step import DenseSetting
+from streamgp.inference.e_step import DenseSetting, Fit
 from streamgp.inference.memory import Vector
 from streamgp.inference.prior import Factors, Points, Prior
 from streamgp.inference.sites import RowSites, Site, through
 from streamgp.inference.state import State
-from streamgp.inference.vem import Episode, Options
-from streamgp.model.mixing import Mixed
+from streamgp.inference.vem import Episode, Options, Trial
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
 
@@ -55,7 +61,7 @@ def refine_points(
     episode = Episode(state, batch, options)
     here = episode.trial(model)
     rows = episode.learn(here, None).fit.rows
-    place = _Place(state, here.setting, here.mixed, here.prior, rows)
+    place = _Place(state, here, rows)
     unit = _spacing(state.points, batch)
     ends = np.cumsum([int(flags.sum()) * len(unit) for flags in free])
     size = max(batch.size, 1)
@@ -85,37 +91,49 @@ class _Place(NamedTuple):
     """A batch and a state whose points may be elsewhere, at fixed hyperparameters and row sites."""
 
     state: State
-    setting: DenseSetting
-    mixed: Mixed
-    prior: Prior
+    here: Trial
     rows: RowSites
 
     def bound(self, points: Points) -> tuple[float, ByPoints]:
         """The bound with the points at these places, and its derivative by every point."""
-        model, batch, said = self.setting.model, self.setting.batch, self.state.site
-        there = Prior.of(model, points)
-        cross = there.cross(batch.x)
-        projection = there.project(batch.x, cross)
-        way = _Way.of(self.prior, there)
-        features = self.mixed.features(projection)
-        setting = DenseSetting(model, batch, features, through(said, way.maps))
-        fit, by_rows, blocks = adjoint(setting, self.rows, parameters=False)
-        by_design = tuple(block.design for block in blocks)
-        by_projection, _ = self.mixed.adjoint(projection, by_design, by_rows.by_covariance)
-        by_maps = carried_adjoint(said, way.maps, blocks, there.sizes).maps
-        lost, found, centred = 0.0, [], batch.x - there.origin
+        there = Prior.of(self.here.setting.model, points)
+        return self._of_cells(there) if self.here.seen else self._of_sums(there)
+
+    def _of_cells(self, there: Prior) -> tuple[float, ByPoints]:
+        model, reading, seen = self.here.setting.model, self.here.reading, self.here.seen
+        assert seen is not None
+        seen = dataclasses.replace(seen, prior=there)
+        past = seen.past(model)
+        fit, blocks, by_points = self._of_rows(there, reading.site(past))
+        by_cells = seen.by_projection(model, blocks[0].linear, blocks[0].precision)
+        found = [*map(np.add, by_points, seen.by_points(by_cells))]
+        return fit.bound + reading.beside(past), found
+
+    def _of_sums(self, there: Prior) -> tuple[float, ByPoints]:
+        said, way = self.state.site, _Way.of(self.here.prior, there)
+        fit, blocks, found = self._of_rows(there, through(said, way.maps))
+        by_maps, lost = carried_adjoint(said, way.maps, blocks, there.sizes).maps, 0.0
         for q, kernel in enumerate(there.kernels):
             own = _own(said, q, there.sizes)
             lost += way.lost(q, own)
             by_chol, by_old = way.adjoint(q, by_maps[q] + own @ way.maps[q])
-            by_gram, by_cross, _ = gram_adjoints(there, q, projection, by_projection, by_chol)
-            z, old = points[q] - there.origin, self.state.points[q] - there.origin
-            # Each point stands in a row and in a column of K(Z, Z), which is symmetric.
-            by_z = 2 * kernel.input_gradient(z, z, by_gram, there.grams[q])
-            by_z += kernel.input_gradient(z, centred, by_cross, cross[q])
-            by_z += kernel.input_gradient(z, old, by_old, way.cross[q].T)
-            found.append(by_z)
+            z, old = there.points[q] - there.origin, self.state.points[q] - there.origin
+            by_gram = there.gram_adjoint(q, by_chol)
+            found[q] += 2 * kernel.input_gradient(z, z, by_gram, there.grams[q])
+            found[q] += kernel.input_gradient(z, old, by_old, way.cross[q].T)
         return fit.bound - lost, found
+
+    def _of_rows(self, there: Prior, said: Site) -> tuple[Fit, list[ByBlock], ByPoints]:
+        """The fit of the new rows beside what the past says, and what they ask of the points."""
+        model, batch, mixed = self.here.setting.model, self.here.setting.batch, self.here.mixed
+        cross = there.cross(batch.x)
+        projection = there.project(batch.x, cross)
+        setting = DenseSetting(model, batch, mixed.features(projection), said)
+        fit, by_rows, blocks = adjoint(setting, self.rows, parameters=False)
+        by_design = tuple(block.design for block in blocks)
+        by_projection, _ = mixed.adjoint(projection, by_design, by_rows.by_covariance)
+        by_points = point_gradient(there, batch.x, cross, projection, by_projection)
+        return fit, blocks, by_points
 
 
 class _Way(NamedTuple):

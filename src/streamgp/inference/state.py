@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.inference.cells import Cells
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import Past
 from streamgp.inference.posterior import Posterior, condition
 from streamgp.inference.prior import Points, Prior
 from streamgp.inference.reading import Reading
 from streamgp.inference.scoring import Scored
+from streamgp.inference.seen_cells import SeenCells
 from streamgp.inference.sites import Site
 from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
@@ -24,7 +26,7 @@ from streamgp.registry import storable
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class State:
-    """All that is kept of the past. No data, and nothing that can be derived.
+    """All that is kept of the past, and nothing that can be derived.
 
     Attributes:
         model: The hyperparameters, still wrapped: constrained, with priors.
@@ -36,6 +38,8 @@ class State:
         merged: What data said whose channels can no longer be told apart, as one mixed site. None
             unless inducing points were dropped under `Marginals`, or the model is from a file of
             an older format.
+        cells: Past rows as local averages, if there are several inputs; see `VEM`. None where
+            nothing of the kind is kept.
     """
 
     model: MultiTaskGP
@@ -44,6 +48,7 @@ class State:
     memory: Memory
     heard: Float[np.ndarray, " D"]
     merged: Site | None = None
+    cells: Cells | None = None
 
     # What follows from the fields is computed once, when it is first asked for.
 
@@ -109,9 +114,23 @@ class State:
         """The observations that the state stands for, faded ones in part."""
         return float(np.sum(self.heard))
 
-    def read(self, reading: Reading) -> Site:
-        """What data said of v under some weights and noises."""
-        site = reading.site(self.past)
+    @property
+    def has_cells(self) -> bool:
+        """Whether past rows can be seen again through other features."""
+        return self.cells is not None and self.cells.size > 0
+
+    def seen_again(self, points: Points | None = None) -> "State":
+        """The same with its past seen anew, through these points if they are others."""
+        assert self.cells is not None
+        prior = self.prior if points is None else Prior.of(self.plain, points)
+        seen = SeenCells(self.cells, self.cells.batch(self.plain), prior)
+        again = self.replace(points=prior.points, past=seen.past(self.plain))
+        vars(again).update(plain=self.plain, prior=prior, reading=self.reading)
+        return again
+
+    def read(self, reading: Reading, past: Past | None = None) -> Site:
+        """What data said of v under some weights and noises; as other sums have it, if given."""
+        site = reading.site(self.past if past is None else past)
         return site if self.merged is None else site + self.merged
 
     def with_channel(self, model: MultiTaskGP, latents: int) -> "State":
@@ -126,6 +145,7 @@ class State:
             memory=self.memory.widened(free_size(model)),
             heard=np.append(self.heard, 0.0),
             merged=merged,
+            cells=self.cells and self.cells.with_channel(latents, model.basis_size),
         )
 
     def replace(self, **changes: Any) -> "State":
@@ -140,6 +160,8 @@ class State:
         ]  # fmt: skip
         if self.merged is not None:
             arrays += [*self.merged.linear, *self.merged.precision]
+        if self.cells is not None:
+            arrays += self.cells.arrays()
         if before is None or self.model is not before.model:
             arrays.append(free_vector(self.model))
         return math.isfinite(sum(float(array.sum()) for array in arrays))

@@ -22,6 +22,7 @@ from streamgp.inference.bound_gradient import (
     kernel_gradient,
     summed,
 )
+from streamgp.inference.cells import Cells
 from streamgp.inference.e_step import (
     DenseSetting,
     Fit,
@@ -37,6 +38,7 @@ from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.past import Past, Said, add
 from streamgp.inference.prior import Factors, Prior
 from streamgp.inference.reading import Reading, by_channels
+from streamgp.inference.seen_cells import SeenCells
 from streamgp.inference.sites import RowSites, Site, through
 from streamgp.inference.state import State
 from streamgp.inference.trust import trusted
@@ -64,11 +66,15 @@ class VEM:
         every: Hyperparameters are learned once that many observations have come since they last
             were, sooner while there are few. A larger batch always learns them, a stream of
             single samples now and then.
+        cells: Over several inputs, past rows are also kept as so many local averages, through which
+            kernels and inducing points that are learned later see the past anew. 0 keeps none.
+            Factorised posteriors, the carry rule `Marginals` and models over one input have none.
     """
 
     rounds: int = 2
     evaluations: int = 40
     every: int = 100
+    cells: int = 1024
 
 
 class Options(NamedTuple):
@@ -89,8 +95,10 @@ class Trial(NamedTuple):
     projection: Projection
     mixed: Mixed
     reading: Reading
-    said: Site  # by the past, whitened by the state's prior
+    past: Past
+    said: Site  # by the past, before it is mapped
     maps: Factors | None  # C: v under the state's prior is C·v under this one; None for identity
+    seen: SeenCells | None  # the cells that the past comes from, under this prior
 
 
 class Learned(NamedTuple):
@@ -141,19 +149,38 @@ class Episode:
         same = wrapped is state.model
         model = state.plain if same else unwrap(wrapped)
         reading = state.reading if same else Reading.of(model)
-        said = state.site if same else state.read(reading)
+        past, maps = state.past, None
         if same or self._has_same_kernels(wrapped):
             prior, cross, projection = state.prior, self._cross, self._projection
-            maps, carried = None, said
+            seen = self._seen(prior)
         else:
             prior = Prior.of(model, state.points)
             cross = prior.cross(batch.x)
             projection = prior.project(batch.x, cross)
-            maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
-            carried = through(said, maps)
+            seen = self._seen(prior)
+            if seen is None:
+                maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
+            else:
+                past = seen.past(model)
+        said = state.site if same else state.read(reading, past)
+        carried = said if maps is None else through(said, maps)
         mixed = Mixed.of(model, batch, factorised=self.options.factorised, basis=self._basis)
         setting = DenseSetting(model, batch, mixed.features(projection), carried)
-        return Trial(wrapped, setting, prior, cross, projection, mixed, reading, said, maps)
+        return Trial(
+            wrapped, setting, prior, cross, projection, mixed, reading, past, said, maps, seen
+        )
+
+    def _seen(self, prior: Prior) -> SeenCells | None:
+        """The past's cells through the features of a prior; None if there are none."""
+        if not self.state.has_cells:
+            return None
+        assert self.state.cells is not None
+        return SeenCells(self.state.cells, self._cell_batch, prior)
+
+    @functools.cached_property
+    def _cell_batch(self) -> Batch:
+        assert self.state.cells is not None
+        return self.state.cells.batch(self.state.plain)
 
     def _has_same_kernels(self, wrapped: MultiTaskGP) -> bool:
         """Whether only weights and likelihoods differ from the state's model."""
@@ -223,8 +250,13 @@ class Episode:
     def _beliefs(self, wrapped: MultiTaskGP) -> Beliefs:
         state = self.state
         return Beliefs.of(
-            wrapped, state.model, state.memory, self.heard, new=self.batch.size, past=state.count
+            wrapped, state.model, state.memory, self.heard, new=self._size, past=state.count
         )
+
+    @property
+    def _size(self) -> float:
+        """The observations that the bound follows as kernels move."""
+        return self.batch.size + (self.state.count if self.state.has_cells else 0.0)
 
     @functools.cached_property
     def heard(self) -> Float[np.ndarray, " D"]:
@@ -238,7 +270,7 @@ class Episode:
         """
         fit, by_rows, blocks = adjoint(trial.setting, held)
         gradients = self._gradients(trial, fit, by_rows, blocks)
-        value = fit.bound + trial.reading.beside(self.state.past)
+        value = fit.bound + trial.reading.beside(trial.past)
         return value, free_gradient(trial.wrapped, gradients)
 
     def _gradients(
@@ -251,18 +283,23 @@ class Episode:
             trial.projection, by_design, by_rows.by_covariance
         )
         channels = self._by_channels(trial, fit, by_rows, blocks, by_loadings)
-        by_chols = None
+        by_chols = by_past = None
         if state.count:
             by_past = carried_adjoint(trial.said, trial.maps, blocks, trial.prior.sizes)
-            by_chols = [
-                solve_lower(chol, by, transpose=True)
-                for chol, by in zip(state.prior.chols, by_past.maps, strict=True)
-            ]
-            by_reading = trial.reading.adjoint(state.past, by_past.linear, by_past.precision)
+            by_reading = trial.reading.adjoint(trial.past, by_past.linear, by_past.precision)
             channels = summed(channels, tuple(by_channels(model, by_reading)))
+            if trial.seen is None:
+                by_chols = [
+                    solve_lower(chol, by, transpose=True)
+                    for chol, by in zip(state.prior.chols, by_past.maps, strict=True)
+                ]
         by_latents = kernel_gradient(
             trial.prior, self.batch.x, trial.cross, trial.projection, by_projection, by_chols
         )
+        if trial.seen is not None and by_past is not None:
+            (by_linear,), (by_precision,) = by_past.linear, by_past.precision
+            by_cells = trial.seen.by_projection(model, by_linear, by_precision)
+            by_latents = [*map(summed, by_latents, trial.seen.by_kernels(by_cells))]
         return {"kernels": by_kernels(model, by_latents), "channels": channels}
 
     def _by_channels(
@@ -297,15 +334,16 @@ class Episode:
                 )
         return tuple(channels)
 
-    def past_after(self, learned: Learned) -> Past:
+    def told(self, learned: Learned) -> tuple[Past, Cells | None]:
         """What the past said and what the batch said, under the kernels that were learned."""
         trial, fit = learned.trial, learned.fit
-        past = self.state.past
+        past, cells = trial.past, self.state.cells
         past = past.copy() if trial.maps is None else past.through(trial.maps)
         basis = trial.setting.model.basis(self.batch)
         rows = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)
-        add(past, Said(trial.setting, rows, trial.projection, basis, fit.marginals))
-        return past
+        said = Said(trial.setting, rows, trial.projection, basis, fit.marginals)
+        add(past, said)
+        return past, cells and cells.with_rows(said)
 
     def merged_after(self, learned: Learned) -> Site | None:
         """What was said by channels that cannot be told apart, under the same kernels."""
@@ -323,7 +361,7 @@ class Episode:
         if not kernels and not needs_memory(trial.wrapped):
             return past
         of_kernels = memory.blank(trial.wrapped.kernels)
-        if kernels:
+        if kernels and self.state.cells is None:  # cells tell it of any kernels
             of_kernels = expand_kernels(
                 trial.wrapped, trial.setting, trial.prior, trial.mixed, fit.posterior
             )

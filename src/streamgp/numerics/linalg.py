@@ -14,6 +14,7 @@ from scipy.linalg import blas, lapack
 NUGGET = 1e-10
 TINY = 1e-200
 _DRAWN = 1e-9  # part of the largest variance, for the factor of what is drawn from
+_WIDE = 2  # columns per row from which a matrix is wide
 _EPS = float(np.finfo(float).eps)
 
 
@@ -45,6 +46,9 @@ def solve_lower(
         return np.zeros(rhs.shape)
     if rhs.ndim == 1:
         return blas.dtrsv(chol, rhs, lower=1, trans=int(transpose))
+    if rhs.flags.c_contiguous and rhs.shape[1] > _WIDE * len(chol):
+        # BLAS wants columns in a row. A wide matrix would be copied twice; its transpose is not.
+        return blas.dtrsm(1.0, chol, rhs.T, side=1, lower=1, trans_a=int(not transpose)).T
     return blas.dtrsm(1.0, chol, rhs, lower=1, trans_a=int(transpose))
 
 

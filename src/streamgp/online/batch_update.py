@@ -49,7 +49,9 @@ class Updater:
         """When hyperparameters are learned."""
         learner = self.engines.of(state).learner
         channels = self.specification.channels
-        return Schedule(learner.learning, self.forgetting, channels, learner.cost_grows)
+        return Schedule(
+            learner.learning, self.forgetting, channels, learner.cost_grows, state.has_cells
+        )
 
     # -- a batch -------------------------------------------------------------------------------
 

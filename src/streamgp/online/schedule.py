@@ -21,6 +21,7 @@ _GROWTH = 1.5  # of the data, or of a large batch, between two M steps that take
 _APART = 50  # the part of all observations that comes between two M steps is one over this,
 _SEVERAL = 5000  # as long as there are no more; from then on it grows with the root of their number
 _FARTHEST = 10  # up to one over this
+_CELLS_APART = 10  # the same, of M steps that see the past as cells
 _OFTEN = 10  # such M steps come that many times as often as `every` says
 _BRIEF = 4  # evaluations of the bound in an M step that goes on from a recent one
 
@@ -34,12 +35,14 @@ class Schedule:
         forgetting: How the past fades.
         channels: The likelihood of each channel, by name.
         cost_grows: Whether an M step takes time in proportion to all that was learned.
+        sees_past: Whether an M step sees past rows anew, up to a number of cells.
     """
 
     rule: VEM | None
     forgetting: Forgetting
     channels: Mapping[str, Likelihood]
     cost_grows: bool = False
+    sees_past: bool = False
 
     def is_due(
         self, progress: Progress, rows: Rows, surprise: Callable[[], float], *, learn: bool
@@ -100,12 +103,14 @@ class Schedule:
         Where the cost of an M step grows with the past, they grow apart with it, so that what all
         of them cost together stays in proportion to the stream. What a stream loses by not having
         learned from its latest part does not depend on its length, only on how large that part is
-        of it all, and is less than a nat; so a long stream can do with fewer.
+        of it all, and is less than a nat; so a long stream can do with fewer. The same is true
+        where M steps see the past as cells: what they leave out is not lost for the next one.
         """
         assert self.rule is not None
         last = progress.learned_at
         if not self.cost_grows:
-            return max(min(self.rule.every, last // 2), 1)
+            growth = last // _CELLS_APART if self.sees_past else 0
+            return max(min(self.rule.every, last // 2), growth, 1)
         part = min(math.sqrt(max(last / _SEVERAL, 1.0)) / _APART, 1 / _FARTHEST)
         return max(min(self.rule.every // _OFTEN, last // 2), int(part * last), 1)
 

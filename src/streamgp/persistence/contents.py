@@ -11,6 +11,7 @@ from streamgp.data.axes import Axis, input_names
 from streamgp.errors import FileError, problem
 from streamgp.inducing import Fixed, as_given, as_strategy
 from streamgp.inducing.engines import Engines
+from streamgp.inference.cells import Cells
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
@@ -253,6 +254,18 @@ def _check_sizes(state: State, *, factorised: bool) -> None:
         found = _sizes([*state.merged.linear, *state.merged.precision])
         wanted = [*((size,) for size in blocks), *((size, size) for size in blocks)]
         require(found == wanted, "a merged site of that size")
+    if state.cells is not None:
+        _check_cells(state.cells, state, factorised=factorised)
+
+
+def _check_cells(cells: Cells, state: State, *, factorised: bool) -> None:
+    blank, size = Cells.none(state.model, state.points[0].shape[1]), cells.size
+    wanted = [(size, *array.shape[1:]) for array in blank.arrays()[:-2]]
+    wanted += _sizes(blank.arrays()[-2:])
+    require(not factorised and _sizes(cells.arrays()) == wanted, "cells of that size")
+    inside = (cells.channel >= 0) & (cells.channel < len(state.model.channels))
+    whole = cells.channel.shape == (size,) and cells.channel.dtype == np.int64
+    require(whole and bool(inside.all()), "the channel of each cell")
 
 
 def _sizes(arrays: Sequence[np.ndarray]) -> list[tuple[int, ...]]:
@@ -262,7 +275,8 @@ def _sizes(arrays: Sequence[np.ndarray]) -> list[tuple[int, ...]]:
 def _is_double(state: State) -> bool:
     """Whether every number is finite and of double precision; a model may have whole ones too."""
     of_model = [array for array in _arrays(state.model) if array.dtype.kind == "f"]
-    parts = (state.points, state.past, state.memory, state.heard, state.merged)
+    cells = () if state.cells is None else tuple(state.cells.arrays())
+    parts = (state.points, state.past, state.memory, state.heard, state.merged, cells)
     numbers = [*of_model, *_arrays(parts)]
     return all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
 

@@ -202,6 +202,11 @@ class ChainState:
         return (self.times[:, None],) * sum(self.model.draws)
 
     @property
+    def has_cells(self) -> bool:
+        """A chain needs none: it holds its past at as many times as the rows ask for."""
+        return False
+
+    @property
     def open_variance(self) -> Float[np.ndarray, " Q"]:
         """The part of each latent function's variance at past rows that its times leave open."""
         reading, totals = self.mixing.reading, self.every_total

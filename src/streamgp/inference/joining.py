@@ -1,0 +1,137 @@
+"""Joining: which cells become one when there are too many, and what is said of the noise then.
+
+Two cells of masses m and n whose latent parameters differ by δ lose ½ mn/(m + n) δ² nats if they
+are taken for one. A priori E[δ²] is k(x, x) + k(x', x') − 2k(x, x'), so that inputs which do not
+matter do not keep cells apart. The pairs that lose least are joined.
+"""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from streamgp.inference.cells import Cells
+from streamgp.inference.seen_cells import SeenCells
+from streamgp.inference.state import State
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.numerics.linalg import solve_lower
+
+ROOM = 1.4  # cells may be that many times as many before some are joined
+_AT_ONCE = 4  # one part in so many may be joined in one round
+
+Pairs = tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]
+
+
+def with_few_cells(state: State, limit: int) -> State:
+    """The state with at most so many cells, if it has far more."""
+    if state.cells is None or state.cells.size <= ROOM * limit:
+        return state
+    cells = state.cells
+    while cells.size > limit:
+        pairs = _nearest(state.plain, cells, cells.size - limit)
+        if not len(pairs[0]):  # every channel has one cell
+            break
+        cells = _joined(state, cells, pairs)
+    fewer = state.replace(cells=cells)
+    known = ("plain", "prior", "reading", "site", "posterior")
+    vars(fewer).update({name: vars(state)[name] for name in known if name in vars(state)})
+    return fewer
+
+
+def _nearest(model: MultiTaskGP, cells: Cells, most: int) -> Pairs:
+    """Pairs of cells that lose least when they are joined. No cell is in two of them."""
+    costs, lefts, rights = [], [], []
+    for channel in np.unique(cells.channel):
+        own = np.flatnonzero(cells.channel == channel)
+        cost = _costs(model, cells, own)
+        partner = np.argmin(cost, axis=1)
+        costs.append(cost[np.arange(len(own)), partner])
+        lefts.append(own)
+        rights.append(own[partner])
+    cost = np.concatenate(costs)
+    order = np.argsort(cost, kind="stable")[: int(np.isfinite(cost).sum())]
+    left, right = np.concatenate(lefts)[order], np.concatenate(rights)[order]
+    return _disjoint(left, right, cells.size, max(min(most, cells.size // _AT_ONCE), 1))
+
+
+def _costs(
+    model: MultiTaskGP, cells: Cells, own: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "n n"]:
+    """What is lost if two cells of one channel are joined; endless on the diagonal."""
+    channel = model.channels[cells.channel[own[0]]]
+    x, mass = cells.x[own] - model.origin, channel.likelihood.strength * cells.mass[own]
+    apart = np.zeros((len(own), len(own)))
+    for kernel, loading in zip(model.latent_kernels, channel.loadings.T, strict=True):
+        weight, variance = float(loading @ loading), kernel.diagonal(x)
+        apart += weight * (variance[:, None] + variance - 2 * kernel.matrix(x, x))
+    common = np.outer(mass, mass) / np.maximum(mass[:, None] + mass, 1e-300)
+    cost = common * np.maximum(apart, 0.0)
+    np.fill_diagonal(cost, np.inf)
+    return cost
+
+
+def _disjoint(
+    left: Int[np.ndarray, " n"], right: Int[np.ndarray, " n"], count: int, most: int
+) -> Pairs:
+    """The first pairs in which every cell stands once, at most so many."""
+    free: Bool[np.ndarray, " C"] = np.ones(count, bool)
+    chosen: list[tuple[int, int]] = []
+    for one, other in zip(left.tolist(), right.tolist(), strict=True):
+        if free[one] and free[other]:
+            free[one] = free[other] = False
+            chosen.append((one, other))
+            if len(chosen) == most:
+                break
+    first, second = np.array(chosen, int).reshape(-1, 2).T
+    return first, second
+
+
+def _joined(state: State, cells: Cells, pairs: Pairs) -> Cells:
+    one, other = pairs
+    mass = np.maximum(cells.mass, 1e-300)
+    share = (mass[one] / (mass[one] + mass[other]))[:, None]
+    energy = cells.energy - _explained(state, cells, pairs)
+
+    def averaged(values: np.ndarray) -> np.ndarray:
+        values = values.copy()
+        values[one] = share * values[one] + (1 - share) * values[other]
+        return np.delete(values, other, axis=0)
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        values = values.copy()
+        values[one] += values[other]
+        return np.delete(values, other, axis=0)
+
+    return dataclasses.replace(
+        cells,
+        x=averaged(cells.x),
+        channel=np.delete(cells.channel, other),
+        basis=averaged(cells.basis),
+        linear=summed(cells.linear),
+        precision=summed(cells.precision),
+        energy=energy,
+    )
+
+
+def _explained(state: State, cells: Cells, pairs: Pairs) -> Float[np.ndarray, " D"]:
+    """The part of each channel's energy that is the function's, not the noise's.
+
+    Values y, y' of a pair differ by noise and by f − f'. Joined, all of that would be called noise.
+    What is left for the noise is E_q[(y − y' − f + f')²], in units of mn/(m + n).
+    """
+    model = state.plain
+    scaling = [channel.likelihood.scales_sites for channel in model.channels]
+    known = np.array(scaling)[cells.channel[pairs[0]]]
+    one, other = pairs[0][known], pairs[1][known]
+    batch = cells.batch(model)
+    place = np.empty(cells.size, int)  # where each cell's only latent parameter is
+    for group in batch.groups:
+        place[batch.order[group.rows]] = np.arange(group.flat.start, group.flat.stop, group.latents)
+    _, design = SeenCells(cells, batch, state.prior).design(model)
+    step = design[place[one]] - design[place[other]]  # of f − f' as a map of v
+    moved = step @ state.posterior.mean[0]
+    spread = np.sum(solve_lower(state.posterior.chols[0], step.T) ** 2, axis=0)
+    m, n = np.maximum(cells.mass[one], 1e-300), np.maximum(cells.mass[other], 1e-300)
+    apart = cells.linear[one, 0] / m - cells.linear[other, 0] / n
+    saved = m * n / (m + n) * (2 * apart * moved - moved**2 - spread)
+    return np.bincount(cells.channel[one], saved, len(model.channels))
