@@ -1,4 +1,4 @@
-"""Past rows over several inputs as cells: what they say, when they are joined, and who keeps them."""
+"""Past rows over several inputs as cells: what they say, how they are joined, who keeps them."""
 
 import dataclasses
 

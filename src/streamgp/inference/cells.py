@@ -19,6 +19,8 @@ from streamgp.inference.sites import RowSites
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.registry import storable
 
+_OF_CELLS = ("x", "channel", "basis", "linear", "precision")  # the others are of channels
+
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -95,20 +97,17 @@ class Cells:
 
     def __add__(self, other: "Cells") -> "Cells":
         """The cells of both."""
-        *parts, count, energy = zip(self._fields(), other._fields(), strict=True)
-        return Cells(*map(np.concatenate, parts), sum(count), sum(energy))
+        cells = {n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in _OF_CELLS}
+        return Cells(**cells, count=self.count + other.count, energy=self.energy + other.energy)
 
     def since(self, earlier: "Cells") -> "Cells | None":
         """The cells that came after those of an earlier state; None if cells were joined since."""
         begin = earlier.size
         if self.size < begin or not np.array_equal(self.precision[:begin], earlier.precision):
             return None
-        *parts, count, energy = self._fields()
-        later = [part[begin:] for part in parts]
-        return Cells(*later, count - earlier.count, energy - earlier.energy)
-
-    def _fields(self) -> list[np.ndarray]:
-        return [getattr(self, field.name) for field in dataclasses.fields(self)]
+        later = {name: getattr(self, name)[begin:] for name in _OF_CELLS}
+        count, energy = self.count - earlier.count, self.energy - earlier.energy
+        return Cells(**later, count=count, energy=energy)
 
     def scaled(self, part: float) -> "Cells":
         """What was said, with that part of its say."""

@@ -253,9 +253,8 @@ class Learner:
         after = batch.added(fit, remember=learns, kernels=remember)
         bound = turned.bound + fit.bound - ready.posterior.log_evidence
         finite = after.is_finite() and bool(np.isfinite(bound))
-        return self._settled(after) if finite else after, Info(
-            bound, turned.scored, rounds, 0, finite
-        )
+        info = Info(bound, turned.scored, rounds, 0, finite)
+        return self._settled(after) if finite else after, info
 
     def filter(self, state: State, rows: Rows) -> tuple[State, Float[np.ndarray, " N"]]:
         """Fold rows in one by one, in order, at fixed hyperparameters. For joint sites only.

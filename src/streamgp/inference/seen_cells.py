@@ -57,8 +57,8 @@ class SeenCells:
             left = self.projection.open[:, group.rows]
             own = features[:, group.rows]
             add_sites(past, model.outputs, group, own, linear, precision, left)
-        totals = {"count": self.cells.count.copy(), "energy": self.cells.energy.copy()}
-        return dataclasses.replace(past, **totals)
+        count, energy = self.cells.count.copy(), self.cells.energy.copy()
+        return dataclasses.replace(past, count=count, energy=energy)
 
     def design(self, model: MultiTaskGP) -> tuple[Mixed, Float[np.ndarray, "R S"]]:
         """How a plain model mixes the cells, and their latent parameters as linear maps of v."""
