@@ -1,10 +1,10 @@
-"""Cells: past rows over several inputs as local averages, which can be seen through any features.
+"""Cells: past rows as local averages, which can be seen through any features.
 
-Sums over rows (`past`) are tied to the points and kernels through which the rows were seen. Over
-several inputs points are few and lengthscales change, so that early rows would stay as they were
-seen first. Rows are therefore kept a second time, without features: as cells, each with a mean
-input and the sum of its rows' sites. There is a fixed number of them, however long the stream is.
-Where kernels or points change, sums are made anew from cells (`seen_cells`).
+Sums over rows (`past`) are tied to the points and kernels through which the rows were seen. Early
+on, points are few and lengthscales are guesses, and early rows would stay as they were seen then.
+Rows are therefore kept a second time, without features: as cells, each with a mean input and the
+sum of its rows' sites. There is a fixed number of them, however long the stream is. Where kernels
+or points change, sums are made anew from cells (`seen_cells`).
 """
 
 import dataclasses

@@ -6,6 +6,7 @@ matter do not keep cells apart. The pairs that lose least are joined.
 """
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,6 +18,7 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
 
 ROOM = 1.4  # cells may be that many times as many before some are joined
+_STRETCH = 64  # cells over one input that are compared with each other
 _AT_ONCE = 4  # one part in so many may be joined in one round
 
 Pairs = tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]
@@ -41,8 +43,7 @@ def with_few_cells(state: State, limit: int) -> State:
 def _nearest(model: MultiTaskGP, cells: Cells, most: int) -> Pairs:
     """Pairs of cells that lose least when they are joined. No cell is in two of them."""
     costs, lefts, rights = [], [], []
-    for channel in np.unique(cells.channel):
-        own = np.flatnonzero(cells.channel == channel)
+    for own in _neighbourhoods(cells):
         cost = _costs(model, cells, own)
         partner = np.argmin(cost, axis=1)
         costs.append(cost[np.arange(len(own)), partner])
@@ -54,10 +55,21 @@ def _nearest(model: MultiTaskGP, cells: Cells, most: int) -> Pairs:
     return _disjoint(left, right, cells.size, max(min(most, cells.size // _AT_ONCE), 1))
 
 
+def _neighbourhoods(cells: Cells) -> Iterator[Int[np.ndarray, " n"]]:
+    """Cells among which pairs are looked for: those of a channel; over one input, a stretch."""
+    for channel in np.unique(cells.channel):
+        own = np.flatnonzero(cells.channel == channel)
+        if cells.x.shape[1] > 1:
+            yield own
+            continue
+        own = own[np.argsort(cells.x[own, 0], kind="stable")]
+        yield from (own[begin : begin + _STRETCH] for begin in range(0, len(own), _STRETCH))
+
+
 def _costs(
     model: MultiTaskGP, cells: Cells, own: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n n"]:
-    """What is lost if two cells of one channel are joined; endless on the diagonal."""
+    """What is lost if two of these cells, of one channel, are joined; endless on the diagonal."""
     channel = model.channels[cells.channel[own[0]]]
     x, mass = cells.x[own] - model.origin, channel.likelihood.strength * cells.mass[own]
     apart = np.zeros((len(own), len(own)))

@@ -70,15 +70,15 @@ class Learner:
         """The state before any data."""
         sizes = [len(z) for z in points]
         blank = past.empty(model.outputs, sizes, model.basis_size, factorised=self.factorised)
-        columns = points[0].shape[1]
-        cells = Cells.none(model, columns) if self._keeps_cells(columns) else None
+        cells = Cells.none(model, points[0].shape[1]) if self._keeps_cells else None
         nothing = np.zeros(len(model.channels))
         return State(model, points, blank, memory.blank(model), nothing, cells=cells)
 
-    def _keeps_cells(self, columns: int) -> bool:
-        """Whether past rows are kept as cells. Over one input, points can be as fine as need be."""
+    @property
+    def _keeps_cells(self) -> bool:
+        """Whether past rows are kept as cells, for kernels that are learned later."""
         joint = self.carry.is_linear and not self.factorised
-        return joint and columns > 1 and self.learning is not None and self.learning.cells > 0
+        return joint and self.learning is not None and self.learning.cells > 0
 
     def _settled(self, state: State) -> State:
         """The state with no more cells than it may have."""

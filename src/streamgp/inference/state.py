@@ -38,8 +38,7 @@ class State:
         merged: What data said whose channels can no longer be told apart, as one mixed site. None
             unless inducing points were dropped under `Marginals`, or the model is from a file of
             an older format.
-        cells: Past rows as local averages, if there are several inputs; see `VEM`. None where
-            nothing of the kind is kept.
+        cells: Past rows as local averages; see `VEM`. None where nothing of the kind is kept.
     """
 
     model: MultiTaskGP

@@ -66,9 +66,9 @@ class VEM:
         every: Hyperparameters are learned once that many observations have come since they last
             were, sooner while there are few. A larger batch always learns them, a stream of
             single samples now and then.
-        cells: Over several inputs, past rows are also kept as so many local averages, through which
+        cells: In the dense engine, past rows are also kept as so many local averages, through which
             kernels and inducing points that are learned later see the past anew. 0 keeps none.
-            Factorised posteriors, the carry rule `Marginals` and models over one input have none.
+            Factorised posteriors and the carry rule `Marginals` have none, and chains need none.
     """
 
     rounds: int = 2

@@ -104,12 +104,14 @@ class Schedule:
         of them cost together stays in proportion to the stream. What a stream loses by not having
         learned from its latest part does not depend on its length, only on how large that part is
         of it all, and is less than a nat; so a long stream can do with fewer. The same is true
-        where M steps see the past as cells: what they leave out is not lost for the next one.
+        where M steps see the past as cells, unless it fades: what one leaves out is not lost for
+        the next one.
         """
         assert self.rule is not None
         last = progress.learned_at
         if not self.cost_grows:
-            growth = last // _CELLS_APART if self.sees_past else 0
+            lasts = self.sees_past and self.forgetting.factor == 1.0
+            growth = last // _CELLS_APART if lasts else 0
             return max(min(self.rule.every, last // 2), growth, 1)
         part = min(math.sqrt(max(last / _SEVERAL, 1.0)) / _APART, 1 / _FARTHEST)
         return max(min(self.rule.every // _OFTEN, last // 2), int(part * last), 1)
