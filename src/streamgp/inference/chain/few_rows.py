@@ -165,9 +165,10 @@ class FewRows(ChainSetting):
         """
         base, size, count = self.base, self.known.law.size, self._stop
         inside = slice(count)
-        pairs = base.pairs(inside)
-        elements = of_intervals(taken(base.moves, inside), taken(base.sites, inside))
-        steps = onward(elements, taken(base.backward, slice(1, count + 1)))
+        pairs, steps = base.pairs(inside), base.moves.transition[inside]
+        if not base.is_quiet:
+            elements = of_intervals(taken(base.moves, inside), taken(base.sites, inside))
+            steps = onward(elements, taken(base.backward, slice(1, count + 1)))
         place = self.seen.of_latents(self.place) - self.first
         order = np.argsort(place, kind="stable")
         design, ends = self.seen.design[order], np.searchsorted(place[order], range(count + 1))
