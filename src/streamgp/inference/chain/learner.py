@@ -148,6 +148,19 @@ class ChainLearner:
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
 
+    def trying(
+        self, state: ChainState, rows: Rows, start: MultiTaskGP
+    ) -> Asking[tuple[MultiTaskGP, float]]:
+        """The hyperparameters that a step learns from there, and its bound, up to a constant.
+
+        Nothing is kept: rows are not scored, and where a fit has the bound they join no sums.
+        """
+        episode = Episode(state, followed(state.open, rows), self._options)
+        learned = yield from episode.learn(episode.trial(start), self.learning)
+        if learned.fit is None:
+            return learned.trial.state.model, self._folded(episode, learned)[1]
+        return learned.trial.state.model, learned.fit.bound
+
     def revised(
         self,
         before: ChainState,
