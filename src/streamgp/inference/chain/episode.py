@@ -28,6 +28,7 @@ from streamgp.inference.vem import VEM, Options, heard_with
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
 
+_NOTHING = 1e-3  # nats of all data together: M steps end at a smaller gain
 _FOLLOWING = 10  # evaluations of the objective in rounds after the first
 
 
@@ -172,7 +173,8 @@ class Episode:
             more = functools.partial(self._of_likelihoods, at_rows=at_rows)
         objective = ChainObjective(past, wrapped, beliefs, more)
         start, evaluations = free_vector(wrapped), rule.evaluations
-        best, count = yield from maximising(objective, start, evaluations=evaluations)
+        gain = max(FLAT, _NOTHING / max(total, 1.0))
+        best, count = yield from maximising(objective, start, evaluations=evaluations, gain=gain)
         return self.trial(with_free(wrapped, best)), count
 
     def _past_with(self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None) -> Past:
