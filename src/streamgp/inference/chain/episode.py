@@ -28,7 +28,7 @@ from streamgp.inference.vem import VEM, Options, heard_with
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
 
-_NOTHING = 1e-3  # nats of all data together: M steps end at a smaller gain
+_NOTHING = 3e-4  # nats of all data together: M steps end at a smaller gain
 _FOLLOWING = 10  # evaluations of the objective in rounds after the first
 
 
