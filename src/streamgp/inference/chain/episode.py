@@ -173,7 +173,7 @@ class Episode:
             more = functools.partial(self._of_likelihoods, at_rows=at_rows)
         objective = ChainObjective(past, wrapped, beliefs, more)
         start, evaluations = free_vector(wrapped), rule.evaluations
-        gain = max(FLAT, _NOTHING / max(total, 1.0))
+        gain = _NOTHING / max(total, 1.0)
         best, count = yield from maximising(objective, start, evaluations=evaluations, gain=gain)
         return self.trial(with_free(wrapped, best)), count
 
