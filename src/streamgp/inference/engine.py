@@ -139,6 +139,11 @@ class AnyLearner(Protocol):
     ) -> Asking[tuple[Any, Info]]:
         """`step`, which may ask for evaluations."""
 
+    def trying(
+        self, state: Any, rows: Rows, start: MultiTaskGP
+    ) -> Asking[tuple[MultiTaskGP, float]]:
+        """The hyperparameters that a step learns from there, and its bound; nothing is kept."""
+
     def revised(
         self, before: Any, streamed: Any, rows: Rows, parts: Iterable[Rows], *, remember: bool
     ) -> tuple[Any, Info] | None:

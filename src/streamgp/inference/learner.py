@@ -155,6 +155,13 @@ class Learner:
         yield from ()
         return self.step(state, rows, start, learn=learn, remember=remember)
 
+    def trying(
+        self, state: State, rows: Rows, start: MultiTaskGP
+    ) -> Asking[tuple[MultiTaskGP, float]]:
+        """The hyperparameters that a step learns from there, and its bound; nothing is kept."""
+        after, info = yield from self.stepping(state, rows, start, remember=False)
+        return after.model, info.bound
+
     def step(
         self,
         state: State,

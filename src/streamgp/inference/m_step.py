@@ -18,7 +18,7 @@ def maximise(
 
 
 def maximising(
-    objective: Objective, start: Float[np.ndarray, " T"], *, evaluations: int
+    objective: Objective, start: Float[np.ndarray, " T"], *, evaluations: int, gain: float = 0.0
 ) -> Asking[tuple[Float[np.ndarray, " T"], int]]:
     """A better point than `start`, never a worse one, and how often the objective was evaluated.
 
@@ -30,6 +30,7 @@ def maximising(
             plain gradient.
         start: Where to begin.
         evaluations: How many are allowed.
+        gain: It ends at a step that gains less, or less than `FLAT`.
     """
     if not len(start):
         return start, 0
@@ -49,7 +50,7 @@ def maximising(
         if _is_usable(new_value, new_gradient) and new_value >= enough:
             step, change = trial - point, gradient - new_gradient
             inverse_hessian = _updated(inverse_hessian, step, change, first=count == 2)
-            done = np.max(np.abs(new_gradient)) < FLAT or new_value - value < FLAT
+            done = np.max(np.abs(new_gradient)) < FLAT or new_value - value < max(gain, FLAT)
             point, value, gradient, length = trial, new_value, new_gradient, 1.0
         else:
             length /= 4

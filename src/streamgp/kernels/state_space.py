@@ -8,7 +8,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +19,15 @@ Matrices = Float[np.ndarray, "n d d"]
 
 HARMONICS = 8  # of a periodic kernel
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+_DIFFERENCE = 1e-5  # in log units
+
+
+class Slope(NamedTuple):
+    """Derivatives by the logarithm of a number: of A and Q over each gap, and of a covariance."""
+
+    transition: Matrices
+    noise: Matrices
+    covariance: Float[np.ndarray, "d d"]
 
 
 class StateSpace(ABC):
@@ -64,6 +73,19 @@ class StateSpace(ABC):
             larger = dataclasses.replace(self, **{name: value * math.exp(step)})  # type: ignore[type-var]
             smaller = dataclasses.replace(self, **{name: value * math.exp(-step)})  # type: ignore[type-var]
             yield larger, smaller
+
+    def slopes(self, gaps: Gaps, moves: tuple[Matrices, Matrices], time: float) -> Iterator[Slope]:
+        """By the logarithm of each number but the variance; here by differences.
+
+        Args:
+            gaps: Of time.
+            moves: A and Q over them.
+            time: Of the covariance.
+        """
+        for larger, smaller in self.variants(_DIFFERENCE):
+            (a, q), (b, r) = larger.transition(gaps), smaller.transition(gaps)
+            change = larger.covariance(time) - smaller.covariance(time)
+            yield Slope(*(part / (2 * _DIFFERENCE) for part in (a - b, q - r, change)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -120,12 +142,40 @@ class MaternState(StateSpace):
         noise[~short] = stationary - long @ stationary @ np.swapaxes(long, 1, 2)
         return a, noise
 
+    def slopes(self, gaps: Gaps, moves: tuple[Matrices, Matrices], time: float) -> Iterator[Slope]:
+        """By the lengthscale ℓ, in closed form.
+
+        Over a gap, A and Q depend on gap/ℓ, and the number i of a state is in units of ℓ⁻ⁱ. So what
+        ℓ does is told by those units and by what the gap does: ∂A = F·A and ∂Q = φφᵀ, φ the last
+        column of A times the root of what drives the state.
+        """
+        a, q = moves
+        units = np.arange(self.order + 1)
+        by_gap = self._feedback @ a
+        by_lengthscale = (units - units[:, None]) * a - gaps[:, None, None] * by_gap
+        pushed = a[:, :, -1]
+        drift = (self._drive * gaps)[:, None, None] * (pushed[:, :, None] * pushed[:, None, :])
+        both = units + units[:, None]
+        yield Slope(by_lengthscale, -both * q - drift, -both * self.covariance(time))
+
+    @property
+    def _feedback(self) -> Float[np.ndarray, "d d"]:
+        """F: how a state moves at once, but for what drives it."""
+        g = self._rate
+        found = np.eye(self.order + 1, k=1)
+        found[-1] = ([-g], [-(g**2), -2 * g], [-(g**3), -3 * g**2, -3 * g])[self.order]
+        return found
+
+    @property
+    def _drive(self) -> float:
+        """The strength of the white noise that drives the last number."""
+        return self._DRIVE[self.order] * self.variance * self._rate ** (2 * self.order + 1)
+
     def _integrated(self, gaps: Gaps) -> Matrices:
         half = 0.5 * gaps[:, None]
         times = half * (1 + _NODES)
         phi = self._response(times)
-        drive = self._DRIVE[self.order] * self.variance * self._rate ** (2 * self.order + 1)
-        return phi @ ((drive * half * _WEIGHTS)[:, None, :] * phi).swapaxes(1, 2)
+        return phi @ ((self._drive * half * _WEIGHTS)[:, None, :] * phi).swapaxes(1, 2)
 
     def _response(self, t: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n d m"]:
         """The last column of A over each gap: what becomes of a push."""

@@ -1,8 +1,9 @@
 """Starts: where hyperparameters begin is chosen by the evidence of the first batch.
 
 A bound has several optima, and the spread of the inputs is a poor guess of a lengthscale when many
-cycles lie within a batch. A few starts are therefore learned for a short while, and learning goes
-on from the one that explains the first batch best, priors included.
+cycles lie within a batch. A few starts are therefore learned for a short while. The one that then
+explains the first batch best, priors included, is learned a little longer, and learning goes on
+from there.
 """
 
 import dataclasses
@@ -25,7 +26,8 @@ from streamgp.parameters import free_size, free_vector, prior_of, replaced, with
 _SHORTER = 0.25  # how much shorter the next lengthscales to try are
 _SHORTEST = _SHORTER**3
 _WEIGHTS = 2  # further starts of the weights
-_EVALUATIONS = 10  # of the bound, for each start
+_EVALUATIONS = 4  # of the bound, for each start
+_MORE = 6  # for the best of them
 _ROWS = 1024  # that starts are judged by
 
 
@@ -61,7 +63,7 @@ class Starts:
         best = yield from self._with_best_lengthscales(best)
         for start in self._with_other_weights(best.start):
             best = _better(best, (yield from self._tried(start)))
-        return best.learned
+        return (yield from self._tried(best.learned, _MORE)).learned
 
     @functools.cached_property
     def _some(self) -> Rows:
@@ -113,15 +115,15 @@ class Starts:
                 channels.append(channel)
             yield replaced(model, channels=tuple(channels))
 
-    def _tried(self, start: MultiTaskGP) -> Asking[_Tried]:
-        rule = VEM(rounds=1, evaluations=_EVALUATIONS)
+    def _tried(self, start: MultiTaskGP, evaluations: int = _EVALUATIONS) -> Asking[_Tried]:
+        rule = VEM(rounds=1, evaluations=evaluations)
         placer, learner = self.engine.placer, self.engine.learner.with_rule(rule)
         points = placer.wanted(self.before, self._some, start, 1)
         moved = placer.move(self.before, points)
-        state, info = yield from learner.stepping(moved, self._some, start, remember=False)
-        theta, (centre, width) = free_vector(state.model), prior_of(state.model)
-        score = info.bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))
-        return _Tried(start, state.model, score if np.isfinite(score) else -np.inf)
+        learned, bound = yield from learner.trying(moved, self._some, start)
+        theta, (centre, width) = free_vector(learned), prior_of(learned)
+        score = bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))
+        return _Tried(start, learned, score if np.isfinite(score) else -np.inf)
 
 
 def _better(one: _Tried, other: _Tried) -> _Tried:

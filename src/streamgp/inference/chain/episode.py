@@ -28,6 +28,9 @@ from streamgp.inference.vem import VEM, Options, heard_with
 from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
 
+_NOTHING = 3e-4  # nats of all data together: M steps end at a smaller gain
+_FOLLOWING = 10  # evaluations of the objective in rounds after the first
+
 
 class Trial(NamedTuple):
     """The state before the batch under some hyperparameters, and the batch that meets it."""
@@ -136,9 +139,10 @@ class Episode:
         e_rounds = m_evaluations = 0
         if rule is not None:
             early = max(self.options.e_tolerance, FLAT * self.batch.size)
-            for _ in range(rule.rounds):
+            for turn in range(rule.rounds):
                 fit, more = self._e(trial, rows, early)
-                trial, evaluations = yield from self._m(trial, fit.rows, fit.marginals, rule)
+                own = rule if turn == 0 else _brief(rule)
+                trial, evaluations = yield from self._m(trial, fit.rows, fit.marginals, own)
                 rows = fit.rows
                 e_rounds, m_evaluations = e_rounds + more, m_evaluations + evaluations
         fit, more = self._e(trial, rows, self.options.e_tolerance)
@@ -169,7 +173,8 @@ class Episode:
             more = functools.partial(self._of_likelihoods, at_rows=at_rows)
         objective = ChainObjective(past, wrapped, beliefs, more)
         start, evaluations = free_vector(wrapped), rule.evaluations
-        best, count = yield from maximising(objective, start, evaluations=evaluations)
+        gain = _NOTHING / max(total, 1.0)
+        best, count = yield from maximising(objective, start, evaluations=evaluations, gain=gain)
         return self.trial(with_free(wrapped, best)), count
 
     def _past_with(self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None) -> Past:
@@ -202,6 +207,11 @@ class Episode:
                 by = likelihood.expected_parameter_gradient(group.y, mean, covariance)
                 channels[group.channel]["likelihood"] = by
         return value, free_gradient(wrapped, {"channels": tuple(channels)})
+
+
+def _brief(rule: VEM) -> VEM:
+    """The rule of later rounds: hyperparameters only follow sites that have moved a little."""
+    return dataclasses.replace(rule, evaluations=min(_FOLLOWING, rule.evaluations))
 
 
 def exact(setting: ChainSetting) -> RowSites:

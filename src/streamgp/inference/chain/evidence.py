@@ -10,16 +10,17 @@ with expectations over q given all data, so that parts without noise are allowed
 
 import dataclasses
 import functools
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy.sparse import csr_array
 
-from streamgp.inference.chain.elements import Backward, silent, taken
+from streamgp.inference.chain.elements import Backward, Moves, silent, taken
 from streamgp.inference.chain.law import Law, distinct_gaps
 from streamgp.inference.chain.mixing import Mixing, Moments
-from streamgp.inference.chain.numbers import DIFFERENCE, Numbers
+from streamgp.inference.chain.numbers import Numbers
 from streamgp.inference.chain.segments import Segment, Sums
 from streamgp.inference.chain.state import Totals
 from streamgp.inference.chain.stretch import Pairs, Stretch, Weights
@@ -48,6 +49,14 @@ class Past:
         """The distinct gaps between times, and which one each interval has."""
         return distinct_gaps(self.segment.times)
 
+    @functools.cached_property
+    def parts(self) -> tuple[tuple[slice, csr_array], ...]:
+        """Intervals whose moments are in memory together, and what adds them up by gap."""
+        gaps, which = self.gaps
+        ends = [*range(0, len(which), _TOGETHER), len(which)]
+        parts = [slice(begin, end) for begin, end in itertools.pairwise(ends)]
+        return tuple((part, _by_gap(which[part], len(gaps))) for part in parts)
+
 
 class ByMoves(NamedTuple):
     """Derivatives by A and Q of each distinct gap and by the covariance at the start, scaled."""
@@ -71,37 +80,36 @@ def evidence(
     """
     model = unwrap(wrapped)
     mixing = Mixing(Reading.of(model), Law.of(model))
-    whole = _pass_over(past, mixing)
+    moves = mixing.law.moves_over(past.gaps[0])
+    whole = _pass_over(past, mixing, moves)
     by_moves, inner = _derivatives(past, whole)
     reading = mixing.reading
     channels = tuple(by_channels(model, reading.pulled(past.totals, inner)))
     value = whole.weights.log_evidence + reading.beside(past.totals)
-    by_numbers = _by_numbers(past, mixing.law, by_moves)
+    by_numbers = _by_numbers(past, mixing.law, moves, by_moves)
     numbers = numbers or Numbers(wrapped)
     by_kernels = by_numbers @ numbers.jacobian(free_vector(wrapped.kernels))
     of_channels = free_gradient(wrapped.channels, channels)
     return value, np.concatenate([by_kernels, of_channels])
 
 
-def _pass_over(past: Past, mixing: Mixing) -> "Pass":
+def _pass_over(past: Past, mixing: Mixing, moves: Moves) -> "Pass":
+    """A pass over all intervals, from the moves over each distinct gap."""
     law, segment = mixing.law, past.segment
-    gaps, which = past.gaps
-    moves = taken(law.moves_over(gaps), which)
+    own = taken(moves, past.gaps[1])
     before = law.start(segment.times[0], mixing.columns)
     after = silent(law.size, mixing.columns)
-    return Pass(segment.sums, mixing, Stretch(moves, mixing.sites(segment.sums), before, after))
+    return Pass(segment.sums, mixing, Stretch(own, mixing.sites(segment.sums), before, after))
 
 
 def _derivatives(past: Past, whole: "Pass") -> tuple[ByMoves, Inner]:
     """By the moves, and inner products with the sums for those by weights and noises."""
-    size, (gaps, which) = whole.mixing.law.size, past.gaps
+    size, gaps = whole.mixing.law.size, past.gaps[0]
     by_a, by_q = np.zeros((2, len(gaps), size * size))
-    inners, count = [], past.segment.count
-    for begin in range(0, count, _TOGETHER):
-        part = slice(begin, min(begin + _TOGETHER, count))
+    inners = []
+    for part, by_gap in past.parts:
         inner, transition, noise = whole.part(part)
         inners.append(inner)
-        by_gap = _by_gap(which[part], len(gaps))
         by_a += by_gap @ transition.reshape(-1, size * size)
         by_q += by_gap @ noise.reshape(-1, size * size)
     shape = (len(gaps), size, size)
@@ -170,23 +178,22 @@ def _total(inners: list[Inner]) -> Inner:
     return Inner(*sums)
 
 
-def _by_numbers(past: Past, law: Law, by: ByMoves) -> Float[np.ndarray, " n"]:
+def _by_numbers(past: Past, law: Law, moves: Moves, by: ByMoves) -> Float[np.ndarray, " n"]:
     """Derivatives by the logarithm of each number of each state.
 
-    Covariances are in proportion to the first. What the others do to moves is told by differences.
+    Covariances are in proportion to the first. Of the others the states tell themselves.
     """
     gaps, first = past.gaps[0], float(past.segment.times[0]) - law.origin
     found: list[float] = []
     for part, own in law.slices():
         scale = law.scale[own]
         outer = np.outer(scale, scale)
-        by_a = by.transition[:, own, own] * (scale / scale[:, None])
-        by_q, by_start = by.noise[:, own, own] / outer, by.start[own, own] / outer
-        _, q = part.transition(gaps)
+        turn = scale / scale[:, None]
+        by_a, by_q = by.transition[:, own, own] * turn, by.noise[:, own, own] / outer
+        by_start = by.start[own, own] / outer
+        a, q = moves.transition[:, own, own] / turn, moves.noise[:, own, own] * outer
         found.append(float(np.vdot(by_q, q) + np.vdot(by_start, part.covariance(first))))
-        for larger, smaller in part.variants(DIFFERENCE):
-            (a, q), (b, r) = larger.transition(gaps), smaller.transition(gaps)
-            start = larger.covariance(first) - smaller.covariance(first)
-            change = np.vdot(by_a, a - b) + np.vdot(by_q, q - r) + np.vdot(by_start, start)
-            found.append(float(change) / (2 * DIFFERENCE))
+        for slope in part.slopes(gaps, (a, q), first):
+            change = np.vdot(by_a, slope.transition) + np.vdot(by_q, slope.noise)
+            found.append(float(change + np.vdot(by_start, slope.covariance)))
     return np.array(found)

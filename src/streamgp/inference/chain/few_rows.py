@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -146,42 +147,44 @@ class FewRows(ChainSetting):
     @functools.cached_property
     def joint(self) -> JointRows:
         """The rows by themselves."""
-        weights, size = self.known.weights, self.known.law.size
-        mean, covariance = self._states
-        design = np.zeros((self.batch.flat_size, len(mean)))
-        interval = self.seen.of_latents(self.place) - self.first
-        columns = (interval * size)[:, None] + np.arange(2 * size)
-        np.put_along_axis(design, columns, self.seen.design, axis=1)
-        by_g = design @ mean
-        by_g[:, 1:] += self.seen.basis
-        of_beta = by_g[:, 1:]
-        spread = design @ covariance @ design.T + of_beta @ weights.covariance @ of_beta.T
+        weights = self.known.weights
+        mean, covariance = self._explained
+        mean[:, 1:] += self.seen.basis
+        of_beta = mean[:, 1:]
+        covariance += of_beta @ weights.covariance @ of_beta.T
         own = (self.model, self.batch, self.features)
-        return JointRows(*own, by_g @ weights.first, spread, weights.log_evidence)
+        return JointRows(*own, mean @ weights.first, covariance, weights.log_evidence)
 
     @property
-    def _states(self) -> tuple[Float[np.ndarray, "S k"], Float[np.ndarray, "S S"]]:
-        """Mean, as a function of g, and covariance of all states around the rows.
+    def _explained(self) -> tuple[Float[np.ndarray, "R k"], Float[np.ndarray, "R R"]]:
+        """What states tell of the rows given β: the mean, as a function of g, and the covariance.
 
         Given all earlier data, each state is T·(the one before it) plus what is independent of it.
+        So the rows of one interval after the other are met by the covariance of all rows before
+        them with the state where it begins: the joint covariance of states is never needed.
         """
-        base, size = self.base, self.known.law.size
-        count = self._stop
+        base, size, count = self.base, self.known.law.size, self._stop
         inside = slice(count)
-        pairs = base.pairs(inside)
-        elements = of_intervals(taken(base.moves, inside), taken(base.sites, inside))
-        steps = onward(elements, taken(base.backward, slice(1, count + 1)))
-        mean = np.concatenate([pairs.mean[:1, :size], pairs.mean[:, size:]])
-        covariance = np.empty((count + 1, size, count + 1, size))
-        covariance[0, :, 0] = pairs.covariance[0, :size, :size]
-        for k, step in enumerate(steps):
-            before = covariance[k, :, : k + 1].reshape(size, -1)
-            across = (step @ before).reshape(size, k + 1, size)
-            covariance[k + 1, :, : k + 1] = across
-            covariance[: k + 1, :, k + 1] = np.moveaxis(across, 0, -1)
-            covariance[k + 1, :, k + 1] = pairs.covariance[k, size:, size:]
-        whole = (count + 1) * size
-        return mean.reshape(whole, -1), covariance.reshape(whole, whole)
+        pairs, steps = base.pairs(inside), base.moves.transition[inside]
+        if not base.is_quiet:
+            elements = of_intervals(taken(base.moves, inside), taken(base.sites, inside))
+            steps = onward(elements, taken(base.backward, slice(1, count + 1)))
+        place = self.seen.of_latents(self.place) - self.first
+        order = np.argsort(place, kind="stable")
+        design, ends = self.seen.design[order], np.searchsorted(place[order], range(count + 1))
+        mean, covariance = np.empty((len(order), pairs.mean.shape[2])), np.empty((len(order),) * 2)
+        reach = np.zeros((0, size))  # the covariance of the rows so far with a state
+        for k, (begin, end) in enumerate(itertools.pairwise(ends.tolist())):
+            own = design[begin:end]
+            seen = own @ pairs.covariance[k]
+            mean[begin:end] = own @ pairs.mean[k]
+            covariance[begin:end, begin:end] = seen @ own.T
+            onto = own[:, :size] + own[:, size:] @ steps[k]  # of those before, through one state
+            covariance[begin:end, :begin] = across = onto @ reach.T
+            covariance[:begin, begin:end] = across.T
+            reach = np.concatenate([reach @ steps[k].T, seen[:, size:]])
+        back = np.argsort(order)
+        return mean[back], covariance[np.ix_(back, back)]
 
 
 def _times_precision(

@@ -19,6 +19,7 @@ from streamgp.inference.chain.elements import (
     Forward,
     Gains,
     joined,
+    reached,
     silent,
     taken,
 )
@@ -66,6 +67,10 @@ class Known:
         columns = mixing.columns
         gains = Gains(np.zeros((columns, columns)), 0.0)
         before = law.start(segments[0].times[0], columns) if segments else None
+        if before is not None and not any(segment.has_data for segment in segments):
+            return cls(
+                mixing, _blank_links(law, before, segments), gains, Afters.none(len(segments))
+            )
         for group in _groups(segments):
             assert before is not None
             whole = joined_segments(group)
@@ -216,6 +221,14 @@ class Known:
             found.append(Link(link.segment, stretch.forward, link.whole(self.mixing)))
             message = found[-1].last
         return tuple(found)
+
+
+def _blank_links(law: Law, start: Forward, segments: Sequence[Segment]) -> tuple[Link, ...]:
+    """Segments without data: each state is reached from the first in one move."""
+    first = segments[0].times[0]
+    return tuple(
+        Link(segment, reached(start, law.moves_over(segment.times - first))) for segment in segments
+    )
 
 
 def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:

@@ -41,6 +41,7 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector
 
 _BLOCK = 64  # samples that are taken together
+_ROUGH = 0.1  # nats: the gain below which E steps end where hyperparameters are only tried
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,6 +148,21 @@ class ChainLearner:
         work = (learned.e_rounds, learned.m_evaluations)
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
+
+    def trying(
+        self, state: ChainState, rows: Rows, start: MultiTaskGP
+    ) -> Asking[tuple[MultiTaskGP, float]]:
+        """The hyperparameters that a step learns from there, and its bound, up to a constant.
+
+        Nothing is kept: rows are not scored, and where a fit has the bound they join no sums. E
+        steps end early, as it is whole nats that tell good starts from poor ones.
+        """
+        options = self._options._replace(e_tolerance=max(self.e_tolerance, _ROUGH))
+        episode = Episode(state, followed(state.open, rows), options)
+        learned = yield from episode.learn(episode.trial(start), self.learning)
+        if learned.fit is None:
+            return learned.trial.state.model, self._folded(episode, learned)[1]
+        return learned.trial.state.model, learned.fit.bound
 
     def revised(
         self,

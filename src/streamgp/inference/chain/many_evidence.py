@@ -17,7 +17,6 @@ from streamgp.inference.chain.evidence import ByMoves, Pass
 from streamgp.inference.chain.law import Law
 from streamgp.inference.chain.many_laws import Laws
 from streamgp.inference.chain.mixing import Mixing
-from streamgp.inference.chain.numbers import DIFFERENCE
 from streamgp.inference.chain.objective import ChainObjective
 from streamgp.inference.chain.segments import Sums
 from streamgp.inference.chain.state import Totals
@@ -139,12 +138,10 @@ class _Stacked:
             by_q, by_start = by.noise[..., own, own] / outer, by.start[..., own, own] / outer
             q = noise[..., own, own] * outer
             found.append(_dot(by_q, q) + _dot(by_start[None], stack.covariance))
-            for larger, smaller in stack.variants(DIFFERENCE):
-                (a, q), (b, r) = larger.transition(which, gaps), smaller.transition(which, gaps)
-                start = larger.covariance - smaller.covariance
-                change = _dot(by_a, (a - b).reshape(by_a.shape))
-                change += _dot(by_q, (q - r).reshape(by_q.shape)) + _dot(by_start[None], start)
-                found.append(change / (2 * DIFFERENCE))
+            for slope in stack.slopes(which, gaps):
+                change = _dot(by_a, slope.transition.reshape(by_a.shape))
+                change += _dot(by_q, slope.noise.reshape(by_q.shape))
+                found.append(change + _dot(by_start[None], slope.covariance))
         return np.stack(found, axis=1)
 
 

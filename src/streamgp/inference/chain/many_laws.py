@@ -10,11 +10,13 @@ from jaxtyping import Float, Int
 
 from streamgp.inference.chain.elements import Moves
 from streamgp.inference.chain.law import Bridge, Law, bridged, owned, scale_of
+from streamgp.inference.chain.numbers import DIFFERENCE
 from streamgp.kernels.state_space import (
     ConstantState,
     HarmonicState,
     LineState,
     MaternState,
+    Slope,
     StateSpace,
 )
 
@@ -71,10 +73,26 @@ class _Stack(NamedTuple):
             larger, smaller = (self.rate * np.exp(sign * by) for by in (step, -step))
             yield self._replace(rate=larger), self._replace(rate=smaller)
 
+    def slopes(self, which: Which, gaps: Gaps) -> Iterator[Slope]:
+        """By the logarithm of each number but the variance: of A and Q, and of the covariance."""
+        if not isinstance(self.unit, MaternState):
+            for larger, smaller in self.variants(DIFFERENCE):
+                (a, q), (b, r) = larger.transition(which, gaps), smaller.transition(which, gaps)
+                change = larger.covariance - smaller.covariance
+                yield Slope(*(part / (2 * DIFFERENCE) for part in (a - b, q - r, change)))
+            return
+        scaled = self.rate[which] * gaps
+        for by in self.unit.slopes(scaled, self.unit.transition(scaled), 0.0):
+            yield Slope(*self._natural(which, by.transition, by.noise), self._spread(by.covariance))
+
     @property
     def covariance(self) -> Float[np.ndarray, "K s s"]:
         """Of each state before any data, about the origin of time, in natural units."""
-        found = self.unit.covariance(0.0) * self.variance[:, None, None]
+        return self._spread(self.unit.covariance(0.0))
+
+    def _spread(self, unit: Float[np.ndarray, "s s"]) -> Float[np.ndarray, "K s s"]:
+        """What is a covariance of the unit state, of each chain in natural units."""
+        found = unit * self.variance[:, None, None]
         if not isinstance(self.unit, MaternState):
             return found
         power = self.rate[:, None] ** np.arange(self.size)
@@ -84,8 +102,11 @@ class _Stack(NamedTuple):
         """A and Q over gaps, each of some chain, in natural units."""
         state, scaled, power = self._at(which, gaps)
         a, q = state.transition(scaled)
-        if power is None:
-            return a, q
+        return (a, q) if power is None else self._natural(which, a, q)
+
+    def _natural(self, which: Which, a: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is A and Q of the unit Matérn state, in natural units."""
+        power = self.rate[which][:, None] ** np.arange(self.size)
         outer = power[:, :, None] * power[:, None, :]
         return a * (power[:, :, None] / power[:, None, :]), q * outer * self._variance(which)
 

@@ -112,7 +112,7 @@ class Mixing:
         linear[..., 0] = np.einsum("n...oi,...oi->n...i", seen, self._of_linear)
         if basis:
             across = sums.precision[..., place[:size, size:]]
-            toward = np.einsum("...oci,n...cib->n...iob", self._toward_means, across, optimize=True)
+            toward = np.einsum("...oci,n...cib->n...iob", self._toward_means, across)
             toward = toward * spreads[..., None, :, :]
             linear[..., 1:] = -toward.reshape(*shape, size, columns - 1)
             pulled = (self._strength[..., None] * spreads) * sums.linear[..., size:]
@@ -157,7 +157,7 @@ class Mixing:
             between = sums.precision[..., place[:size, size:]]
             by = moments.x_beta.reshape(-1, *chains, size, count, basis)
             by = by * spreads[..., None, :, :]
-            crossed = np.einsum("n...cib,n...iob->...coi", between, by, optimize=True)
+            crossed = np.einsum("n...cib,n...iob->...coi", between, by)
             crossed = (crossed * scale[..., None, None, :]) @ owns.T  # C O Q
             crossed = -0.5 * self._pair_strength[..., None, None] * crossed
             numbers = np.arange(pairs)

@@ -70,6 +70,11 @@ class Segment:
         return len(self.linear)
 
     @property
+    def has_data(self) -> bool:
+        """Whether data said anything."""
+        return bool(self.precision.any() or self.linear.any())
+
+    @property
     def features(self) -> int:
         """How many numbers φ has."""
         return self.linear.shape[2]
