@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from streamgp.fleet.plain import Plain
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.scoring import Scored
+from streamgp.online.beginning import kept
 from streamgp.online.calibration import FAR, Calibration
 from streamgp.online.drift import Watch
 from streamgp.online.progress import Progress, Scores, is_level
@@ -74,6 +75,7 @@ class Summaries(NamedTuple):
             updates=progress.updates + 1,
             latest=max(progress.latest, self.latest[k]),
             levels={name: level if same else None},
+            beginning=kept(progress.beginning, progress.seen[name], update.rows, learned=False),
             watches={name: watch},
             calibrations={name: record},
         )

@@ -101,10 +101,20 @@ def of_channel(
     if given is None:
         return likelihood.start(y), *likelihood.location(y)
     centre, size = (float(np.asarray(part).item()) for part in given)
-    typical = _rows(likelihood, centre + size * _TYPICAL)
+    typical = typical_rows(likelihood, centre, size)
     offset, scales = (np.array(part, float) for part in likelihood.location(typical))
     offset[0], scales[0] = centre, size
     return likelihood.start(typical), offset, scales
+
+
+def are_found(scale: Scale, name: str) -> bool:
+    """Whether the scale of a channel comes from its data."""
+    return scale is not False and not (isinstance(scale, Mapping) and name in scale)
+
+
+def typical_rows(likelihood: Likelihood, centre: float, size: float) -> Float[np.ndarray, "N ..."]:
+    """A few observations with that mean and deviation."""
+    return _rows(likelihood, centre + size * _TYPICAL)
 
 
 def _rows(likelihood: Likelihood, values: Float[np.ndarray, " N"]) -> Float[np.ndarray, "N ..."]:

@@ -18,6 +18,7 @@ from streamgp.inference.engine import AnyState
 from streamgp.inference.scoring import Scored
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
+from streamgp.online.beginning import heard
 from streamgp.online.folding import Folding, How, Work
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.outliers import Rule, apart, check_rule, judged, taken
@@ -84,9 +85,12 @@ class Updater:
             )
             return max(scores.surprise.values())
 
-        schedule, engine = self.schedule(before), self.engines.of(before)
+        asked, schedule, engine = self.specification, self.schedule(before), self.engines.of(before)
         due = schedule.is_due(progress, rows, surprise, learn=learn)
         due = due and not engine.placer.is_starved(before)
+        if due:
+            known = heard(progress.beginning, progress.seen[rows.names[0]], rows)
+            start = lifecycle.rescaled(asked, engine.learner, before, known, rows, axes) or start
         if due and start is None:
             start = lifecycle.widened(self.specification, before, rows, axes)
         if due and not before.count:

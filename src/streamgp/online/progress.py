@@ -15,6 +15,7 @@ from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import State
 from streamgp.numerics.quantile_tracker import QuantileTracker
+from streamgp.online.beginning import Beginning, kept
 from streamgp.online.calibration import Calibration
 from streamgp.online.drift import Watch
 from streamgp.online.horizons import Horizons, Tracked, settled
@@ -42,6 +43,7 @@ class Progress:
     calibrations: Mapping[str, Calibration] = dataclasses.field(default_factory=dict)
     horizons: Mapping[str, Horizons] = dataclasses.field(default_factory=dict)
     schema: Schema = dataclasses.field(default_factory=Schema)  # axes and labels of the data
+    beginning: Beginning | None = None  # of the first channel, while it has shown few values
 
     @property
     def total(self) -> int:
@@ -61,6 +63,7 @@ class Progress:
             learned_at=sum(seen.values()) if learned else self.learned_at,
             latest=max(self.latest, float(rows.x[:, 0].max())),
             levels=self.levels_with(rows),
+            beginning=kept(self.beginning, self.seen[rows.names[0]], rows, learned=learned),
         )
 
     def levels_with(self, rows: Rows) -> dict[str, float | None]:
