@@ -106,7 +106,7 @@ def test_sums_are_kept_until_enough_values_were_learned_from():
     assert first == Beginning(1.0, 1)
     assert kept(first, 1, rows_of(2.0, channel=1), learned=True) == first
     more = kept(first, 1, rows_of(2.0, 3.0, 4.0, 5.0), learned=False)
-    assert more.count == 5
+    assert more.values == 5
     assert kept(more, 5, rows_of(6.0), learned=True) is None
     assert heard(None, 6, rows_of(7.0)) is None
 
@@ -123,7 +123,7 @@ def test_a_file_has_the_beginning():
         model.update([float(t)], [20 + NOISE[t]])
     copy = sgp.from_bytes(model.to_bytes())
     assert copy._version.progress.beginning == model._version.progress.beginning
-    assert copy._version.progress.beginning.count == 2
+    assert copy._version.progress.beginning.values == 2
     for each in (model, copy):
         each.update([2.0], [20 + NOISE[2]])
     assert copy.predict([3.0]).variance == model.predict([3.0]).variance

@@ -27,7 +27,7 @@ class Beginning(NamedTuple):
     """The first values of the first channel: one of them, and sums over how far all are from it."""
 
     first: float
-    count: int = 0
+    values: int = 0
     total: float = 0.0
     squares: float = 0.0
 
@@ -36,7 +36,7 @@ class Beginning(NamedTuple):
         apart = y - self.first
         return Beginning(
             self.first,
-            self.count + len(y),
+            self.values + len(y),
             self.total + float(apart.sum()),
             self.squares + float(apart @ apart),
         )
@@ -44,7 +44,7 @@ class Beginning(NamedTuple):
     @property
     def centre(self) -> float:
         """The mean of the values."""
-        return self.first + self.total / self.count
+        return self.first + self.total / self.values
 
     @property
     def scale(self) -> float | None:
@@ -56,10 +56,10 @@ class Beginning(NamedTuple):
         its variance. The answer is the root of the expected square, so that it is the larger
         the fewer values there are.
         """
-        left = self.squares - self.total**2 / self.count
-        if self.count < _FEWEST or left <= self.count * (_SAME * self.first) ** 2:
+        left = self.squares - self.total**2 / self.values
+        if self.values < _FEWEST or left <= self.values * (_SAME * self.first) ** 2:
             return None
-        freedom = self.count - 1
+        freedom = self.values - 1
         said = 0.5 * (math.log(left / 2) - special.digamma(freedom / 2))
         precision = 4 / special.polygamma(1, freedom / 2)
         size = abs(self.first) if abs(self.first) > _SAME else 1.0
@@ -86,4 +86,4 @@ def heard(beginning: Beginning | None, seen: int, rows: Rows) -> Beginning | Non
 def kept(beginning: Beginning | None, seen: int, rows: Rows, *, learned: bool) -> Beginning | None:
     """The beginning after some rows; None once the channel has learned from enough values."""
     now = heard(beginning, seen, rows) or beginning
-    return None if now is None or (learned and now.count >= _FEW) else now
+    return None if now is None or (learned and now.values >= _FEW) else now
