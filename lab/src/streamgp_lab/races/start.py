@@ -1,5 +1,6 @@
 """Start: the first steps of a new process, and the smallest ones, in CPU time."""
 
+import compileall
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+import streamgp
 from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.progress import Bar
 from streamgp_lab.races import first_steps
@@ -39,6 +41,8 @@ def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
     """Run every task in new processes, with this version and perhaps another, in turns."""
     sources = {OURS: None} if settings.against is None else {OURS: None, **_named(settings.against)}
     found: Versions = {name: {} for name in sources}
+    for source in sources.values():
+        _compile(source)
     bar.expect(settings.repeats * len(first_steps.TASKS) * len(sources))
     for _ in range(settings.repeats):
         for task in first_steps.TASKS:
@@ -52,6 +56,12 @@ def measure(settings: Settings, bar: Bar) -> Iterator[Report]:
 
 def _named(folder: Path) -> dict[str, Path]:
     return {str(folder): folder}
+
+
+def _compile(source: Path | None) -> None:
+    """Leave bytecode beside the sources, as pip does: else each process might compile them anew."""
+    ours = Path(streamgp.__file__).parent
+    compileall.compile_dir(ours if source is None else source / "src" / "streamgp", quiet=1)
 
 
 def _run(task: str, source: Path | None) -> first_steps.Figures:
