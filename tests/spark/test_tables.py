@@ -50,6 +50,15 @@ def test_one_model_as_a_function_of_columns(spark):
     np.testing.assert_allclose(found["std"], expected.std, atol=1e-9)
 
 
+def test_one_model_as_a_function_of_a_single_column(spark):
+    x = np.linspace(0, 6, 50)
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model.update(x, np.sin(x))
+    frame = spark.createDataFrame([(1.5,), (4.0,)], "x DOUBLE")
+    found = frame.select(predictor(model)("x").alias("y")).select("y.*").toPandas()
+    np.testing.assert_allclose(found["mean"], model.predict([1.5, 4.0]).mean, atol=1e-9)
+
+
 def test_models_over_times_are_predicted_by_key(spark):
     model = sgp.ContinualGP(sgp.Gaussian())
     model.update(readings(0, keys=1).drop(columns="sensor"), inputs="time")

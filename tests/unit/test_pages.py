@@ -1,9 +1,11 @@
 """What pages tell their readers to type: commands, extras, tests that show a promise."""
 
 import argparse
+import ast
 import re
 import shlex
 import tomllib
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -15,15 +17,26 @@ from streamgp.cli.main import _parser
 from streamgp_lab.cli.main import _parser as _lab_parser
 
 DOCS = ROOT / "docs"
-# Pages to look things up in. Examples of the reference are in docstrings, where doctest runs them.
-LOOKED_UP = {"architecture.md", "decisions.md", "glossary.md", "licences.md"}
+# Pages and folders without an example, and why.
+WITHOUT_EXAMPLE = {
+    "adr": "reasons of decisions",
+    "reference": "its examples are in docstrings, where doctest runs them",
+    "architecture.md": "a list of folders and modules",
+    "decisions.md": "a list of pages",
+    "glossary.md": "a list of words",
+    "licences.md": "a list of packages",
+}
+# Hosts that the pages may link to. Add one on purpose, after you have opened the link.
+HOSTS = {"arxiv.org", "keepachangelog.com", "semver.org", "tinygp.readthedocs.io"}
+# Languages of blocks beside Python. No block is without a language.
+LANGUAGES = {"console", "dockerfile", "ini", "json", "python", "text", "toml", "yaml"}
 PARSERS = {"streamgp": _parser, "streamgp-lab": _lab_parser}
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = set(CONFIGURATION["project"]["optional-dependencies"])
 
 
 def teaches(page: Path) -> bool:
-    return page.parent.name not in {"adr", "reference"} and page.name not in LOOKED_UP
+    return not {page.parent.name, page.name} & set(WITHOUT_EXAMPLE)
 
 
 def commands(text: str) -> list[list[str]]:
@@ -104,7 +117,62 @@ def test_examples_in_the_help_are_understood(name):
     "page", [page for page in DOCS.glob("**/*.md") if teaches(page)], ids=named
 )
 def test_a_page_that_teaches_has_an_example(page):
-    assert blocks(page.read_text()) or consoles(page) or page.name == "spark.md"
+    assert blocks(page.read_text()) or consoles(page)
+
+
+def test_exceptions_are_pages_that_have_no_example():
+    for name in WITHOUT_EXAMPLE:
+        place = DOCS / name
+        assert place.exists(), name
+        assert place.is_dir() or not (blocks(place.read_text()) or consoles(place)), name
+
+
+def fences(text: str) -> list[tuple[str, str]]:
+    """Language and text of every block."""
+    return re.findall(r"^```(\w*)[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def is_python(text: str) -> bool:
+    """Whether a text is statements of Python that do something."""
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return False
+    return any(not isinstance(each, ast.Expr) or isinstance(each.value, ast.Call) for each in body)
+
+
+def strangers(text: str) -> list[str]:
+    """Links to other sites that are not https, have no proper host, or whose host is not known."""
+    found = []
+    for address in re.findall(
+        r"\w+://[^\s)>`\"']+", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
+    ):
+        parts = urllib.parse.urlsplit(address)
+        if parts.scheme != "https" or parts.port or parts.username or parts.hostname not in HOSTS:
+            found.append(address)
+    return found
+
+
+def test_strange_links_are_found():
+    text = "[a](http://arxiv.org/abs/1) <https://arxiv.org/abs/2> `http://127.0.0.1` https://arxiv.com/"
+    assert strangers(text) == ["http://arxiv.org/abs/1", "https://arxiv.com/"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_to_other_sites_are_known(page):
+    assert not strangers(page.read_text())
+
+
+def test_no_known_host_is_left_over():
+    text = "".join(page.read_text() for page in PAGES)
+    assert {host for host in HOSTS if f"https://{host}" in text} == HOSTS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_blocks_say_their_language_and_python_is_called_python(page):
+    for language, text in fences(page.read_text()):
+        assert language in LANGUAGES, text
+        assert language == "python" or not (language == "text" and is_python(text)), text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

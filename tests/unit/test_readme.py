@@ -1,5 +1,6 @@
 """The scripts in the README and in docs/ run, and what the pages refer to exists."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -15,18 +16,32 @@ PAGES = [
     README,
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "lab" / "README.md",
     *sorted(ROOT.glob("docs/**/*.md")),
 ]
+
+
+# Their blocks are run by tests/spark/test_pages.py, because `make test` goes without Spark.
+WITH_SPARK = [ROOT / "docs" / "spark.md", ROOT / "docs" / "tutorials" / "fleet.md"]
+# Other files that may be here: what was installed or built.
+NOT_PAGES = {"build", "dist", "node_modules", "reproduced"}
 
 
 def named(page):
     return str(page.relative_to(ROOT))
 
 
+def needs_spark(block):
+    return "streamgp.spark import" in block
+
+
 def scripts(page):
-    """The page's blocks. One that begins with an import is a new script; others continue it."""
+    """The page's blocks. One that begins with an import is a new script; others continue it.
+
+    From the first block that needs Spark on, blocks are left to tests/spark/test_pages.py.
+    """
     found = []
-    for block in blocks(page.read_text()):
+    for block in itertools.takewhile(lambda each: not needs_spark(each), blocks(page.read_text())):
         if block.startswith(("import ", "from ")) or not found:
             found.append(block)
         else:
@@ -42,6 +57,22 @@ def ran(arguments, folder):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_every_page_of_the_project_is_among_the_pages():
+    found = {
+        page
+        for page in ROOT.glob("**/*.md")
+        if not any(
+            part.startswith(".") or part in NOT_PAGES for part in page.relative_to(ROOT).parts
+        )
+    }
+    assert found == set(PAGES)
+
+
+def test_blocks_that_need_spark_are_left_to_its_tests():
+    left = [page for page in PAGES if any(map(needs_spark, blocks(page.read_text())))]
+    assert left == WITH_SPARK
 
 
 def test_quick_start_runs_with_the_base_install(tmp_path):
@@ -82,6 +113,7 @@ def is_superseded(page):
 
 @pytest.mark.parametrize("page", [p for p in PAGES if not is_superseded(p)], ids=named)
 def test_modules_and_folders_that_a_page_names_exist(page):
-    places = [ROOT, ROOT / "src", ROOT / "src" / "streamgp", ROOT / "lab" / "src"]
+    lab = ROOT / "lab" / "src"
+    places = [ROOT, ROOT / "src", ROOT / "src" / "streamgp", lab, lab / "streamgp_lab"]
     for path in re.findall(r"`([\w./-]+(?:\.py|/))`", page.read_text()):
         assert any((place / path).exists() for place in places), path

@@ -126,7 +126,8 @@ def predictor(model: ContinualGP, channel: str | None = None, *, level: float = 
     @function(_PREDICTED)
     def predicted(batches: Iterator[tuple[pd.Series, ...]]) -> Iterator[pd.DataFrame]:
         own = from_bytes(data)
-        for columns in batches:
+        for given in batches:
+            columns = (given,) if isinstance(given, pd.Series) else given  # one comes alone
             x = pd.concat(columns, axis=1).to_numpy(float)
             yield pd.DataFrame(_at(own, x, channel, level))
 

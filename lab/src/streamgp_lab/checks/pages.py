@@ -1,5 +1,6 @@
 """Run the scripts of the tutorials, and keep the pictures that they save in docs/images."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -27,10 +28,11 @@ def main(pages: str = "docs/tutorials", out: str = "docs/images") -> None:
 
 
 def _pictures(page: Path) -> list[Path]:
-    """The pictures that the script of a page saves."""
+    """The pictures that the script of a page saves, up to where it needs Spark."""
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     folder = Path(tempfile.mkdtemp())
-    subprocess.run([sys.executable, "-c", "".join(blocks)], cwd=folder, check=True)
+    script = "".join(itertools.takewhile(lambda each: "streamgp.spark import" not in each, blocks))
+    subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
     return sorted(folder.glob("*.png"))
 
 
