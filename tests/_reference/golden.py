@@ -66,7 +66,9 @@ def read(name):
         tuple(asked["draws"]),
     )
     points = tuple(found[f"points_{q}"] for q in range(sum(model.draws)))
-    learner = Learner(VEM(evaluations=asked["evaluations"]), factorised=asked["factorised"])
+    learner = Learner(
+        VEM(evaluations=asked["evaluations"], cells=0), factorised=asked["factorised"]
+    )
     rows = Rows(found["x"], found["y"][:, None], found["channel"])
     return Golden(learner, _state(learner.init(model, points), found), rows, found)
 

@@ -65,12 +65,12 @@ def points_of(generator, count, width, number=6):
     return tuple(generator.uniform(0, 5, (number + 1, width)) for _ in range(count))
 
 
-def episode_of(case, rows=12, number=6, learn=True):
+def episode_of(case, rows=12, number=6, learn=True, cells=1024):
     """A batch that meets a state, and the sites that its rows settle at."""
     generator = np.random.default_rng(0)
     parts = families.draw(generator, case.names, 0, 4, rows, case.width)
     model = families.started(case.names, case.latents, parts)
-    learner = Learner(VEM(evaluations=3), factorised=case.factorised)
+    learner = Learner(VEM(evaluations=3, cells=cells), factorised=case.factorised)
     state = learner.init(model, points_of(generator, sum(model.draws), case.width, number))
     if case.carried:
         state, _ = learner.step(state, build.rows(*parts), learn=learn)
@@ -113,8 +113,10 @@ def check_episode(episode, held, size=0.1, tolerance=1e-6):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_objectives_gradient(name):
-    check_objective(CASES[name])
+@pytest.mark.parametrize("cells", [0, 1024])
+def test_the_objectives_gradient(name, cells):
+    """The past mapped to other kernels, or seen anew under them."""
+    check_episode(*episode_of(CASES[name], cells=cells))
 
 
 @pytest.mark.parametrize("name", ["Gaussian", "Poisson", "two draws of a kernel", "factorised"])
@@ -204,12 +206,12 @@ def test_hyperparameters_without_a_batch():
     ["Gaussian", "Poisson", "Categorical", "two draws of a kernel", "factorised", "sum", "product",
      "rational", "function", "two inputs", "columns", "three inputs"],
 )  # fmt: skip
-@pytest.mark.parametrize("carried", [False, True])
-def test_the_bounds_gradient_by_points(name, carried):
+@pytest.mark.parametrize(("carried", "cells"), [(False, 0), (True, 0), (True, 1024)])
+def test_the_bounds_gradient_by_points(name, carried, cells):
     """By points that are elsewhere, the past being read through them."""
     case = CASES[name]._replace(carried=carried)
     # Few points, with functions as short as they start: their places matter.
-    episode, held = episode_of(case, number=3, learn=False)
+    episode, held = episode_of(case, number=3, learn=False, cells=cells)
     here = episode.trial(episode.state.model)
     place = refinement._Place(episode.state, here, held)
     shapes, generator = [z.shape for z in episode.state.points], np.random.default_rng(4)
@@ -240,7 +242,7 @@ def beside(episode):
 @pytest.mark.parametrize("name", ["Gaussian", "Poisson", "conjugate channels"])
 def test_moving_points_costs_the_bound_what_carrying_does(name):
     """The bound of the points elsewhere is that of a state that was carried there."""
-    episode, held = episode_of(CASES[name]._replace(carried=True))
+    episode, held = episode_of(CASES[name]._replace(carried=True), cells=0)
     state, generator = episode.state, np.random.default_rng(5)
     here = episode.trial(state.model)
     place = refinement._Place(state, here, held)

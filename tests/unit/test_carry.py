@@ -218,7 +218,7 @@ def read(model, past):
 @FACTORISED
 def test_projected_channels_are_read_under_weights_that_are_learned_later(factorised):
     """As if the points had been dropped after the weights were learned."""
-    learner = Learner(VEM(), carry=Projection(), factorised=factorised)
+    learner = Learner(VEM(cells=0), carry=Projection(), factorised=factorised)
     state, points = several(learner), build.points(NEW, NEW)
     before = learner.move(state, points)
     other = elsewhere(state.model)
@@ -236,7 +236,7 @@ def test_projected_channels_are_read_under_weights_that_are_learned_later(factor
 
 def test_what_is_projected_is_a_bound_on_the_evidence():
     """Of normal channels: the data's bound with q(u_old) = p(u_old | u_new), by dense formulas."""
-    learner = Learner(VEM(evaluations=1), carry=Projection())
+    learner = Learner(VEM(evaluations=1, cells=0), carry=Projection())
     blank = several(learner)
     channels = blank.model.channels[:2]
     start = learner.init(replaced(blank.model, channels=channels), blank.points)
@@ -325,7 +325,7 @@ def test_marginals_keep_one_site_and_what_the_past_said_of_weights_as_an_expansi
 @FACTORISED
 def test_learning_goes_on_where_points_were_dropped(rule, factorised):
     """What is kept implies the site that the step came to, with other kernels too."""
-    learner = Learner(VEM(evaluations=4), carry=rule, factorised=factorised)
+    learner = Learner(VEM(evaluations=4, cells=0), carry=rule, factorised=factorised)
     state = several(learner, kernels=True, classes=False)
     state = learner.move(state, build.points(NEW, NEW))
     learned = build.learned(learner, state, draw_several(1))
@@ -345,7 +345,7 @@ def test_learning_goes_on_where_points_were_dropped(rule, factorised):
 @FACTORISED
 def test_a_faded_state_fades_as_a_whole(rule, factorised):
     """Whether or not its channels can be told apart."""
-    learner = Learner(VEM(), carry=rule, factorised=factorised)
+    learner = Learner(VEM(cells=0), carry=rule, factorised=factorised)
     state = learner.move(several(learner), build.points(NEW, NEW))
     state, _ = learner.step(state, draw_several(1), learn=False)
     faded = learner.tempered(state, 0.25)
@@ -360,7 +360,7 @@ def test_a_faded_state_fades_as_a_whole(rule, factorised):
 @RULES
 @FACTORISED
 def test_points_come_back_behind_those_that_were_kept(rule, factorised):
-    learner = Learner(VEM(), carry=rule, factorised=factorised)
+    learner = Learner(VEM(cells=0), carry=rule, factorised=factorised)
     state = learner.move(several(learner), build.points(NEW, NEW))
     wide = placement.extended(state, build.points(np.append(NEW, [5.0, 6.0]), np.append(NEW, 4.0)))
     for d in range(3):

@@ -11,7 +11,7 @@ from streamgp.data.batch import Parts
 from streamgp.inference.large_batch import LargeBatch
 from streamgp.inference.learner import Learner
 from streamgp.inference.prior import Prior
-from streamgp.inference.vem import Options
+from streamgp.inference.vem import VEM, Options
 from streamgp.model.means import Constant
 from streamgp.parameters import Positive, free_vector, with_free
 
@@ -143,7 +143,8 @@ def test_points_that_were_dropped_on_the_way(settings):
 
 def test_no_more_than_batch_rows_are_looked_at_together(monkeypatch):
     likelihoods, y = LIKELIHOODS["Poisson"]
-    model = sgp.ContinualGP(likelihoods, batch_rows=128, engine="dense")
+    learning = sgp.VEM(cells=0)  # cells are seen all together
+    model = sgp.ContinualGP(likelihoods, batch_rows=128, engine="dense", learning=learning)
     model.update(X[:100], y["y"][:100])
     sizes, cross = [], Prior.cross
     monkeypatch.setattr(Prior, "cross", lambda self, x: sizes.append(len(x)) or cross(self, x))
@@ -189,7 +190,7 @@ def rows_of(draw, x):
 @pytest.mark.parametrize("trainable", [False, True], ids=["fixed weights", "trained weights"])
 def test_what_is_kept_is_what_a_step_with_all_rows_keeps(name, factorised, trainable):
     channels, draw = CASES[name]
-    learner = Learner(factorised=factorised, e_tolerance=1e-11, e_rounds=3000)
+    learner = Learner(VEM(cells=0), factorised=factorised, e_tolerance=1e-11, e_rounds=3000)
     before = learner.init(start(channels, trainable), build.points(Z, Z))
     before, _ = learner.step(before, rows_of(draw, X[:30]), learn=False, remember=True)
     rows, theta = rows_of(draw, X[30:130]), free_vector(before.model)

@@ -31,7 +31,7 @@ def trained(evaluations=1):
         own = build.channel(likelihood, w, offset, trainable=True, mean=Constant(), spread=SPREAD)
         channels.append(replaced(own, scale=Positive(np.array([1.3]))))
     model = build.model(channels, (1.0, 0.7), trainable=True)
-    learner = Learner(learning=VEM(evaluations=evaluations))
+    learner = Learner(learning=VEM(evaluations=evaluations, cells=0))
     state = learner.init(model, Z)
     x = generator.uniform(-3, 3, (2, 25, 1))
     f = np.sin(x[:, :, 0])

@@ -42,8 +42,15 @@ def test_priors_follow_ground_that_has_grown_much():
     np.testing.assert_allclose(now[[0, 2]], before[[0, 2]])  # the other column, and the variance
 
 
-def test_a_lengthscale_follows_as_far_as_data_have_not_spoken_of_it():
+def test_where_the_past_is_seen_anew_only_priors_follow():
     model = model_of([1.0, NARROW])
+    found, kernels = widened(model, WIDE * np.eye(2)), model.state.model.kernels
+    np.testing.assert_array_equal(free_vector(found.kernels), free_vector(kernels))
+    assert prior_of(found.kernels)[0][1] > prior_of(kernels)[0][1]
+
+
+def test_a_lengthscale_follows_as_far_as_data_have_not_spoken_of_it():
+    model = model_of([1.0, NARROW], learning=sgp.VEM(cells=0))
     x = np.random.default_rng(1).normal(size=(200, 2)) * [WIDE, WIDE]
     found, kernels = widened(model, x), model.state.model.kernels
     growth = prior_of(found.kernels)[0] - prior_of(kernels)[0]

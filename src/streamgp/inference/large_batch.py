@@ -149,6 +149,7 @@ class LargeBatch:
             rows = _mixed_sites(trial.setting, fit)
             at_rows = marginals(batch, fit.posterior, features)
             own = Fit(rows, fit.posterior, at_rows, fit.bound)
+            trial = trial._replace(past=known.past)  # the parts before this one are in it
             learned, episode = Learned(trial, own, 0, 0), dataclasses.replace(part, state=known)
             memory = episode.remembered(learned, kernels=kernels) if remember else known.memory
             past, cells = episode.told(learned)
