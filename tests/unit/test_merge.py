@@ -102,10 +102,12 @@ def test_what_does_not_fit_is_refused():
     other.update(_X[120:], _Y[120:])
     with pytest.raises(sgp.ConfigurationError, match="same hyperparameters"):
         sgp.merge(first, [one, other])
-    between = copy.deepcopy(first)
-    between.update(_X[60:120] + 0.01, _Y[60:120], learn=False)
+    smooth = _ancestor("chain", latents=sgp.Matern32(lengthscale=5.0))
+    shifted = [copy.deepcopy(smooth) for _ in range(2)]
+    for shift, shard in zip((0.0, 0.01), shifted, strict=True):  # most rows are between two times
+        shard.update(_X[60:120] + shift, _Y[60:120])
     with pytest.raises(sgp.ConfigurationError, match="same times where there are rows"):
-        sgp.merge(first, [one, between])
+        sgp.merge(smooth, shifted)
     blank = sgp.ContinualGP(sgp.Gaussian())
     with pytest.raises(sgp.ConfigurationError, match="an ancestor with data"):
         sgp.merge(blank, [one])
