@@ -61,7 +61,7 @@ class _Version(NamedTuple):
 
 
 class ContinualGP(plot.Drawn):
-    """A multi-task Gaussian process that learns from a stream without keeping it.
+    """A multi-task Gaussian process that learns a stream batch by batch, each batch once.
 
     One model may be used from several threads. Updates wait for each other; predictions never wait
     and see the model as the last finished update left it.
@@ -319,7 +319,7 @@ class ContinualGP(plot.Drawn):
         columns: Any = None,
         learn: bool = True,
     ) -> UpdateReport:
-        """Learn a batch. It is not kept, except for `open_rows`.
+        """Learn a batch. It is not needed again.
 
         Call it as `update(x, y)` where there is a single channel, or as `update({name: (x, y), …})`
         with any subset of the channels and any number of observations of each. Or with a pandas or
@@ -625,7 +625,8 @@ class ContinualGP(plot.Drawn):
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
-        what the model knows, how it was set up and its `notes`, and no data but open rows.
+        what the model knows, how it was set up and its `notes`. It does not have the batches, but
+        single observations can be in it: open rows, inducing points and times, and cells.
 
         Args:
             path: Of the file.
