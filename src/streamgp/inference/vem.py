@@ -64,11 +64,14 @@ class VEM:
             the bound is then collapsed.
         evaluations: How often an M step may evaluate the bound and its gradient.
         every: Hyperparameters are learned once that many observations have come since they last
-            were, sooner while there are few. A larger batch always learns them, a stream of
-            single samples now and then.
-        cells: In the dense engine, past rows are also kept as so many local averages, through which
-            kernels and inducing points that are learned later see the past anew. 0 keeps none.
-            Factorised posteriors and the carry rule `Marginals` have none, and chains need none.
+            were, sooner while there are few. Where there are cells, a long stream waits until a
+            tenth of it is new. On a chain, a tenth of `every` is enough, and a long stream waits
+            until a fiftieth of it is new, a very long one until a tenth is.
+        cells: The number of local averages in which the dense engine also keeps past rows, so that
+            kernels and inducing points that are learned later can be applied to the past. There may
+            be 1.4 times as many before some are joined, and until then a cell is a single row. 0
+            keeps none. Factorised posteriors and the carry rule `Marginals` have none, and chains
+            need none.
     """
 
     rounds: int = 2
