@@ -1,6 +1,6 @@
 """Learning: what one update does with its batch.
 
-Alternates E and M steps on the continual bound, and says what is to be remembered of the batch.
+Alternates E and M steps on the continual bound, and returns what is kept of the batch.
 """
 
 import dataclasses
@@ -105,7 +105,7 @@ class Trial(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """How far learning has come: hyperparameters (wrapped), the fit, and counts of the work."""
+    """The result of learning: hyperparameters (wrapped), the fit, and counts of the work."""
 
     trial: Trial
     fit: Fit
@@ -356,8 +356,8 @@ class Episode:
     def remembered(self, learned: Learned, *, kernels: bool) -> Memory:
         """The state's memory with the batch's: how its expected log-density depends on θ.
 
-        q(u) is held fixed. Of the `kernels` it is worth its cost only when a whole batch is
-        learned from.
+        q(u) is held fixed. For the `kernels`, this is worth its cost only if a whole batch is
+        learned.
         """
         trial, fit = learned.trial, learned.fit
         past = self.state.memory.recentred(trial.wrapped, self.state.model)
