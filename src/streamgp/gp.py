@@ -1,4 +1,4 @@
-"""ContinualGP: the object people hold. It checks what comes, delegates, and keeps the result."""
+"""ContinualGP: the class that users work with. It checks data, calls the parts, keeps results."""
 
 import dataclasses
 import logging
@@ -54,14 +54,14 @@ _log = logging.getLogger(__name__)
 
 
 class _Version(NamedTuple):
-    """How the model works and how far it has come. A change replaces both at once."""
+    """The model's settings and what it has learned so far. A change replaces both at once."""
 
     updater: Updater
     progress: Progress
 
 
 class ContinualGP(plot.Drawn):
-    """A multi-task Gaussian process that learns from a stream without keeping it.
+    """A multi-task Gaussian process that learns a stream batch by batch, each batch once.
 
     One model may be used from several threads. Updates wait for each other; predictions never wait
     and see the model as the last finished update left it.
@@ -77,11 +77,12 @@ class ContinualGP(plot.Drawn):
             `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
         learning: `VEM`, or None to leave all hyperparameters where they start.
         mixing: Mixing weights (J, Q) of some channels to start from, or `fixed` ones.
-        forgetting: Below 1, the part of what the past said that is left after each update, for
-            worlds that drift; or a `Forgetting` that counts by input instead.
+        forgetting: A number below 1, for data that drift: the part of what is known about the past
+            that is left after each update. Or a `Forgetting`, which counts by input instead.
         factorised: Whether each latent function has a posterior of its own instead of a joint one.
-            That is cheaper for many latent functions, and blind to their posterior correlation.
-        carry: The rule for dropped inducing points: `Projection` or `Marginals`.
+            That is cheaper for many latent functions, but ignores their posterior correlation.
+        carry: The rule for dropped inducing points where there are no cells (`VEM.cells`):
+            `Projection`, or `Marginals`, which turns cells off.
         batch_rows: The number of rows whose features are held in memory together. A larger batch
             is folded in by random parts. Unless its channels are Gaussian, further passes over the
             parts then find the posterior that all rows at once would have.
@@ -93,17 +94,17 @@ class ContinualGP(plot.Drawn):
             each channel's first data.
         seasons: Periods, such as `["1D", "7D"]`, or `Seasonal`s: each is added to the mean of every
             channel.
-        weight_uncertainty: Whether predictions include what data leave open about mixing weights.
+        weight_uncertainty: Whether predictions include the uncertainty of mixing weights.
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
             (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
             that does not grow with the length of the stream. "dense": as values at inducing points,
             for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
             `carry` are left alone.
         open_rows: On a chain, how many observations are kept for a while: the latest ones of
-            channels that are neither `Gaussian` nor `LogNormal`. What they say is worked out again
+            channels that are neither `Gaussian` nor `LogNormal`. What they say is computed again
             with every observation that comes, so that single samples are learned as well as
-            batches. An observation is let go once so many later ones have come. 0 keeps none, and
-            where the past fades (`forgetting`) none are kept either.
+            batches. An observation is dropped once that many later ones have come. With 0, or with
+            `forgetting` below 1, none are kept open.
         outliers: What becomes of observations far outside what was predicted. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.
@@ -225,8 +226,8 @@ class ContinualGP(plot.Drawn):
     def open_variance(self) -> tuple[float, ...]:
         """The part of each latent function's variance at past rows that its points leave open.
 
-        Rows count by how precisely they observe the function, and as they were when they were
-        learned: a kernel that is learned later does not change what they left open.
+        Rows count by how precisely they observe the function. What a row leaves open is computed
+        when it is learned; a kernel that is learned later does not change it.
         """
         return () if self.state is None else tuple(map(float, self.state.open_variance))
 
@@ -319,7 +320,7 @@ class ContinualGP(plot.Drawn):
         columns: Any = None,
         learn: bool = True,
     ) -> UpdateReport:
-        """Learn a batch. It is not kept, except for `open_rows`.
+        """Learn a batch. It is not needed again.
 
         Call it as `update(x, y)` where there is a single channel, or as `update({name: (x, y), …})`
         with any subset of the channels and any number of observations of each. Or with a pandas or
@@ -341,7 +342,7 @@ class ContinualGP(plot.Drawn):
                 observations are several numbers.
             columns: Columns of a wide frame that are not called as usual, as a list of names by
                 channel: `columns={"visits": ["n", "hours"]}`.
-            learn: Whether hyperparameters may be learned too. Everything else always is.
+            learn: Whether hyperparameters may be learned too. Everything else is always learned.
 
         Returns:
             What the update did.
@@ -504,19 +505,19 @@ class ContinualGP(plot.Drawn):
 
     @on_one_blas_thread
     def suggest_budget(self, tolerance: float = 0.01) -> int:
-        """About how many inducing points would leave no more of the past's variance open.
+        """About how many inducing points would leave at most this part of the past's variance open.
 
-        It is a guess from the kernels and from the ground that the present points cover. A model
-        whose points suffice gets at most their number. The answer is for data like those so far:
-        a stream that goes on to new ground needs more.
+        It is a guess from the kernels and from the inputs that the present points cover. If the
+        points are enough, the answer is at most their number. It is for data like those so far: a
+        stream that goes on to new inputs needs more.
 
         Args:
             tolerance: The part of the variance at past rows that may stay open (see
                 `open_variance`).
 
         Returns:
-            A number of points per latent function, for `budget`. At most 16 times as many as there
-            are now; ask again once a model has so many.
+            A number of points per latent function, for `budget`. It is at most 16 times the present
+            number; ask again once a model has that many.
 
         Raises:
             ConfigurationError: If the tolerance is not between 0 and 1.
@@ -553,7 +554,7 @@ class ContinualGP(plot.Drawn):
 
     @on_one_blas_thread
     def predict(self, x: Any, channel: str | None = None) -> Any:
-        """What channels will show at some inputs.
+        """Predict observations of channels at some inputs.
 
         Args:
             x: An array, a list, a series or an index, of numbers or times as in `update`, or a
@@ -578,7 +579,7 @@ class ContinualGP(plot.Drawn):
         return predictor.predict(x, channel)
 
     def forecast(self, ahead: Any, every: Any, channel: str | None = None) -> Any:
-        """What channels will show after the latest input so far, at equal steps.
+        """Predict observations of channels after the latest input so far, at equal steps.
 
         Args:
             ahead: A number of steps (an integer), or how far to go: a duration such as "2D" if
@@ -625,7 +626,8 @@ class ContinualGP(plot.Drawn):
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
-        what the model knows, how it was set up and its `notes`, and no data but open rows.
+        what the model knows, how it was set up and its `notes`. It does not have the batches, but
+        single observations can be in it: open rows, inducing points and times, and cells.
 
         Args:
             path: Of the file.

@@ -36,19 +36,19 @@ _log = logging.getLogger(__name__)
 class Fleet(Mapping[Hashable, ContinualGP]):
     """Models of one kind, one per key: patients, sensors, shops, devices.
 
-    Each key has a model of its own. A fleet learns a table with any mix of keys in one call, and
-    ends as if each model had been given its own rows. What is wrong with the rows of one key is
-    reported for that key: its model is then as it was, and all others are updated.
+    Each key has a model of its own. A fleet learns a table with any mix of keys in one call. The
+    result is as if each model had been given its own rows. If the rows of one key cannot be used,
+    this is reported for that key: its model is then as it was, and all others are updated.
 
-    `fleet[key]` is the model itself, not a copy: what it learns by itself, the fleet knows. A fleet
-    may be used from several threads, as a model may be. Updates of a fleet wait for each other.
+    `fleet[key]` is the model itself, not a copy: to update it is to update the fleet. A fleet may
+    be used from several threads, as a model may be. Updates of a fleet wait for each other.
 
     With a store, every update is on disk when it returns, all keys of it or none, and only the
     models in use are in memory. `transaction` stores several updates and the offset of their source
     together. Keys are then all text, or all whole numbers.
 
     Args:
-        model: A model without data. Every key begins as it is.
+        model: A model without data. Every key begins with a copy of it.
         population: Whether new keys start from what the fleet has learned, with hyperparameters
             pooled over keys and their spread between keys as priors, so that few observations of a
             new key are enough. A key's model then depends on the keys before it.
@@ -236,12 +236,12 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         columns: Any = None,
         learn: bool = True,
     ) -> FleetReport:
-        """Fold in the rows of any number of keys, each into its own model.
+        """Learn the rows of any number of keys, each in its own model.
 
         Call it as `update(frame, key="patient", inputs="time")` with a pandas or polars frame or an
         Arrow table, wide or long as for `ContinualGP.update`, or as `update({key: batch, …})`,
-        where a batch is whatever a single model takes, arrays being a pair (x, y). Keys that are
-        new begin a model.
+        where a batch is whatever a single model takes, arrays being a pair (x, y). New keys
+        begin a model.
 
         Args:
             data: A table, or a dictionary of batches by key.
@@ -274,7 +274,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         return report
 
     def _note_form(self, intakes: Intakes) -> None:
-        """Take the form of the first data as the fleet's."""
+        """Take the input columns of the first data as those of the fleet."""
         rows = next((i.rows for i in intakes.read.values() if i.rows is not None), None)
         if self.axes or rows is None:
             return
@@ -295,7 +295,7 @@ class Fleet(Mapping[Hashable, ContinualGP]):
         channel: str | None = None,
         keys: Iterable[Hashable] | None = None,
     ) -> FleetPredictions:
-        """What the models' channels will show.
+        """Predict observations of the models' channels.
 
         Call it as `predict(frame, key="patient")`, where each row is predicted by the model of its
         key, or as `predict(x)`, where every model predicts the same inputs.

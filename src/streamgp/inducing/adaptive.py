@@ -1,4 +1,4 @@
-"""Points where the model could not otherwise know: pivots of a Cholesky factorisation."""
+"""Points at inputs that other points explain least: pivots of a Cholesky factorisation."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -32,13 +32,13 @@ _MOVES = 20  # evaluations of the bound for moving points, if there are several 
 class Adaptive(AbstractStrategy):
     """Add inducing points where the present ones do not explain the new inputs' prior variance.
 
-    The input that is explained least comes first. So the number of points grows with the ground
-    that the stream covers, not with the number of rows. Each latent function has points of its own,
-    as many as its lengthscale needs.
+    The input that is explained least comes first. So the number of points grows with the region
+    (the ground) that the stream covers, not with the number of rows. Each latent function has
+    points of its own, as many as its lengthscale needs.
 
-    The first batch, and later ones from ground that is known, use free room for a finer
-    resolution, so that lengthscales can become shorter as data add up. Over several inputs, points
-    are also moved by gradient to where they serve past and new data best.
+    If the budget has room, the first batch, and later batches on ground that is covered already,
+    add further points, so that lengthscales can become shorter later. Over several inputs, points
+    are also moved by gradient to where they are most useful for past and new data.
 
     Args:
         tolerance: An input becomes an inducing point while the points leave more than this part of
@@ -80,9 +80,9 @@ class Adaptive(AbstractStrategy):
         return None if self.drop is None else self.drop(state, budget)
 
     def moving(self, view: View) -> int:
-        """Points move on known ground: on new ground, rows would pull them away from the old.
+        """Points move on known ground only: elsewhere, new rows would pull them away from the old.
 
-        Where past rows are seen anew, they hold points on the old ground themselves.
+        With cells they may always move, because the bound then includes the past rows.
         """
         wanted = self.moves
         if wanted is None:
@@ -94,7 +94,7 @@ class Adaptive(AbstractStrategy):
 
     @property
     def _nearly(self) -> int:
-        """So many points that there is no room for those of little use."""
+        """The number of points from which on only clearly useful ones are added."""
         return self.budget - self.budget // 8
 
     def __call__(self, view: View) -> list[Float[np.ndarray, "_ P"]]:
@@ -156,7 +156,7 @@ class Adaptive(AbstractStrategy):
 
 
 class Ground(NamedTuple):
-    """New inputs, and what the old points of a latent function tell of them.
+    """New inputs, and what the old points of a latent function say about them.
 
     Attributes:
         kernel: Of the latent function.

@@ -1,6 +1,6 @@
 """Learning: what one update does with its batch.
 
-Alternates E and M steps on the continual bound, and says what is to be remembered of the batch.
+Alternates E and M steps on the continual bound, and returns what is kept of the batch.
 """
 
 import dataclasses
@@ -64,11 +64,14 @@ class VEM:
             the bound is then collapsed.
         evaluations: How often an M step may evaluate the bound and its gradient.
         every: Hyperparameters are learned once that many observations have come since they last
-            were, sooner while there are few. A larger batch always learns them, a stream of
-            single samples now and then.
-        cells: In the dense engine, past rows are also kept as so many local averages, through which
-            kernels and inducing points that are learned later see the past anew. 0 keeps none.
-            Factorised posteriors and the carry rule `Marginals` have none, and chains need none.
+            were, sooner while there are few. Where there are cells, a long stream waits until a
+            tenth of it is new. On a chain, a tenth of `every` is enough, and a long stream waits
+            until a fiftieth of it is new, a very long one until a tenth is.
+        cells: The number of local averages in which the dense engine also keeps past rows, so that
+            kernels and inducing points that are learned later can be applied to the past. There may
+            be 1.4 times as many before some are joined, and until then a cell is a single row. 0
+            keeps none. Factorised posteriors and the carry rule `Marginals` have none, and chains
+            need none.
     """
 
     rounds: int = 2
@@ -102,7 +105,7 @@ class Trial(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """How far learning has come: hyperparameters (wrapped), the fit, and counts of the work."""
+    """The result of learning: hyperparameters (wrapped), the fit, and counts of the work."""
 
     trial: Trial
     fit: Fit
@@ -353,8 +356,8 @@ class Episode:
     def remembered(self, learned: Learned, *, kernels: bool) -> Memory:
         """The state's memory with the batch's: how its expected log-density depends on θ.
 
-        q(u) is held fixed. Of the `kernels` it is worth its cost only when a whole batch is
-        learned from.
+        q(u) is held fixed. For the `kernels`, this is worth its cost only if a whole batch is
+        learned.
         """
         trial, fit = learned.trial, learned.fit
         past = self.state.memory.recentred(trial.wrapped, self.state.model)

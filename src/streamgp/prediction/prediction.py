@@ -110,7 +110,7 @@ class Prediction:
 
     @property
     def aleatoric(self) -> np.ndarray:
-        """E[Var[y | f]]: the part of `variance` that is there however well f is known."""
+        """E[Var[y | f]]: the part of `variance` that remains even if f is known exactly."""
         return self._by_row(self.likelihood.bare.predictive_parts)[1]
 
     @property
@@ -127,7 +127,7 @@ class Prediction:
         return [np.concatenate(own) for own in zip(*parts, strict=True)]
 
     def components(self) -> Components:
-        """What the latent parameters f are the sum of: trend, seasons, events, latent functions.
+        """The components whose sum f is: level, trend, seasons, events, latent functions.
 
         Returns:
             Mean and variance of each component at each input, by name. They are about f, without
@@ -184,13 +184,13 @@ class Prediction:
     def interval(
         self, level: float = 0.95, *, calibrated: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The central interval that holds a new observation with that probability.
+        """The central interval that contains a new observation with that probability.
 
         Args:
             level: The probability.
-            calibrated: Whether to widen, narrow or shift the interval by what the stream has shown:
-                its ends then are where so many of the observations fell, each predicted before it
-                was learned. Until a channel has been scored, nothing changes.
+            calibrated: Whether to correct the ends of the interval by how past observations fell
+                in what was predicted for them before they were learned. Until a channel has been
+                scored, nothing changes.
 
         Returns:
             The lower and the upper ends.
@@ -213,7 +213,7 @@ class Prediction:
         return lower, upper
 
     def _calibrated(self, *levels: float) -> list[Float[np.ndarray, " N"]]:
-        """The values below which such shares of past observations would have fallen."""
+        """The values below which these shares of past observations would have fallen."""
         check_ordered(self.likelihood)
         if self._tracked is None:
             return self._quantiles(*levels)
@@ -277,9 +277,9 @@ class Prediction:
         """The continuous ranked probability score of observations; lower is better.
 
         It is ∫ (P(Y ≤ z) − 1{y ≤ z})² dz, in the units of y: the absolute error, if a prediction is
-        certain. Of yes or no it is Brier's score. Gaussian, log-normal and binary channels have a
-        formula. Counts and grades are added up, other families integrated over quantiles, right to
-        about one part in a thousand.
+        certain. For yes or no it is the Brier score. Gaussian, log-normal and binary channels have
+        a formula. Counts and grades are added up, other families integrated over quantiles, right
+        to about one part in a thousand.
 
         Args:
             y: One observation for each input, or one for all; labels where the channel has them.
@@ -397,7 +397,7 @@ class Prediction:
         observation is several numbers, mean and std of each.
 
         Args:
-            level: The probability that the intervals hold.
+            level: The probability of the intervals.
             calibrated: Whether intervals are calibrated, as in `interval`.
             backend: "pandas" or "polars".
         """
