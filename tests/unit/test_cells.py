@@ -1,6 +1,7 @@
 """Past rows as cells: what they say, how they are joined, who keeps them."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -170,6 +171,37 @@ def test_inputs_that_do_not_matter_do_not_keep_cells_apart():
     np.testing.assert_allclose(np.sort(fewer.x[:, 0]), np.arange(6.0), atol=1e-9)
 
 
+def test_mean_functions_that_differ_keep_cells_apart():
+    """Rows at one place but at other phases of a season are joined last."""
+    learner, state, _ = stream(("Gaussian",), latents=1)
+    channel = state.plain.channels[0]
+    own = np.flatnonzero(state.cells.channel == 0)
+    basis = state.cells.basis.copy()
+    basis[own[0]] += 1.0
+    apart = dataclasses.replace(state.cells, basis=basis)
+    before, after = (joining._costs(state.plain, c, own) for c in (state.cells, apart))
+    mass = channel.likelihood.strength * state.cells.mass[own]
+    common = mass[0] * mass[1:] / (mass[0] + mass[1:])
+    np.testing.assert_allclose(
+        after[0, 1:] - before[0, 1:], common * np.sum(channel.spread**2), rtol=1e-9
+    )
+    np.testing.assert_array_equal(after[1:, 1:], before[1:, 1:])
+
+
+def test_many_cells_are_compared_in_blocks(monkeypatch):
+    """Blocks are split where the function changes, and every cell is in one of them."""
+    learner, x = Learner(VEM()), np.random.default_rng(0).uniform(0, 6, (50, 2))
+    kernel = sgp.RBF(sgp.fixed([1e6, 0.5]), sgp.fixed(1.0))
+    model = build.of_kernels([kernel], [build.channel(build.gaussian(0.3), [[1.0]])], width=2)
+    state, _ = learner.step(learner.init(model, (x[:6],)), build.rows((0, x, x[:, 0])))
+    monkeypatch.setattr(joining, "_BLOCK", 8)
+    blocks = list(joining._neighbourhoods(state.plain, state.cells))
+    np.testing.assert_array_equal(np.sort(np.concatenate(blocks)), np.arange(50))
+    assert max(map(len, blocks)) <= 8
+    ends = [(x[block, 1].min(), x[block, 1].max()) for block in blocks]
+    assert all(high <= low for (_, high), (low, _) in itertools.pairwise(sorted(ends)))
+
+
 def test_a_channel_with_one_cell_keeps_it():
     _, state, _ = stream(rows=1, batches=1)
     assert joining.with_few_cells(state, 1).cells.size == 3
@@ -194,14 +226,38 @@ def test_who_keeps_cells(learner, columns, kept):
     assert (state.cells is not None) == kept
 
 
+@pytest.mark.parametrize(("channels", "kept"), [(4, True), (5, False)])
+def test_models_of_many_channels_keep_none(channels, kept):
+    model = sgp.ContinualGP({f"y{d}": sgp.Gaussian() for d in range(channels)}, engine="dense")
+    x = np.linspace(0, 1, 9)
+    model.update({"y0": (x, np.sin(x))})
+    assert (model.state.cells is not None) == kept
+
+
+def test_channels_have_cells_for_all_inducing_points():
+    """However small the limit is, what points can resolve is not averaged away."""
+    rng = np.random.default_rng(0)
+    x, noises = rng.uniform(0, 6, (800, 2)), []
+    y = np.sin(3 * x[:, 0]) * np.cos(3 * x[:, 1]) + 0.1 * rng.normal(size=800)
+    for cells in (10, 1024):
+        model = sgp.ContinualGP(
+            sgp.Gaussian(), inducing=sgp.Adaptive(budget=64), learning=sgp.VEM(cells=cells)
+        )
+        for part in np.array_split(np.arange(800), 8):
+            model.update(x[part], y[part])
+        noises.append(float(model.state.plain.channels[0].likelihood.noise))
+    assert model.state.sizes[0] > 50
+    assert noises[0] < 1.4 * noises[1]
+
+
 def test_their_number_does_not_grow_with_the_stream():
     rng = np.random.default_rng(0)
     model = sgp.ContinualGP(sgp.Gaussian(), learning=sgp.VEM(cells=50))
     for _ in range(30):
         x = rng.uniform(0, 1, (20, 3))
         model.update(x, np.sin(5 * x[:, 0]))
-        assert model.state.cells.size <= joining.ROOM * 50
-    assert model.state.cells.count[0] == 600
+        assert model.state.cells.size <= joining.ROOM * max(50, 4 * model.state.sizes[0])
+    assert model.state.cells.size < model.state.cells.count[0] / 2 == 300
 
 
 def test_samples_one_by_one_are_kept_too():
@@ -269,6 +325,22 @@ def test_a_file_with_cells_of_other_sizes_is_refused(field):
     model._version = model._version._replace(updater=updater, progress=progress)
     with pytest.raises(sgp.StreamGPError):
         model.to_bytes()
+
+
+def test_joined_cells_are_told_from_earlier_ones():
+    """The first cell went into another; that those behind it look alike in part says nothing."""
+    _, state, _ = stream(("Gaussian",))
+    earlier = dataclasses.replace(state.cells, **_first(state.cells, 20))
+    assert state.cells.since(earlier).size == 10
+    shifted = dataclasses.replace(state.cells, **_first(state.cells, slice(1, 21)))
+    assert np.array_equal(shifted.precision, earlier.precision)
+    assert state.cells.since(shifted) is None
+
+
+def _first(cells, which):
+    which = slice(which) if isinstance(which, int) else which
+    names = ("x", "channel", "basis", "linear", "precision")
+    return {name: getattr(cells, name)[which] for name in names}
 
 
 def test_merged_copies_have_the_cells_of_both():

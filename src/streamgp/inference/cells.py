@@ -103,7 +103,10 @@ class Cells:
     def since(self, earlier: "Cells") -> "Cells | None":
         """The cells that came after those of an earlier state; None if cells were joined since."""
         begin = earlier.size
-        if self.size < begin or not np.array_equal(self.precision[:begin], earlier.precision):
+        if not all(
+            np.array_equal(getattr(self, name)[:begin], getattr(earlier, name))
+            for name in _OF_CELLS
+        ):
             return None
         later = {name: getattr(self, name)[begin:] for name in _OF_CELLS}
         count, energy = self.count - earlier.count, self.energy - earlier.energy

@@ -7,7 +7,7 @@ follow from the q at which they were taken (`Origin`), and the last pass compute
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -135,11 +135,14 @@ class LargeBatch:
 
     # -- what is kept ----------------------------------------------------------------------------
 
-    def added(self, fit: LargeFit, *, remember: bool, kernels: bool) -> State:
+    def added(
+        self, fit: LargeFit, settled: Callable[[State], State], *, remember: bool, kernels: bool
+    ) -> State:
         """The state after the rows.
 
         Args:
             fit: Of all rows.
+            settled: Joins cells of a state if it has too many.
             remember: Whether to keep how the rows depend on hyperparameters.
             kernels: Whether to keep how they depend on the kernels, too.
         """
@@ -154,8 +157,9 @@ class LargeBatch:
             memory = episode.remembered(learned, kernels=kernels) if remember else known.memory
             past, cells = episode.told(learned)
             known = known.replace(past=past, memory=memory, heard=episode.heard, cells=cells)
-        state = self.state
-        vars(known).update(plain=state.plain, prior=state.prior, reading=state.reading)
+            state = self.state
+            vars(known).update(plain=state.plain, prior=state.prior, reading=state.reading)
+            known = settled(known)
         return known
 
 

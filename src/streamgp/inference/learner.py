@@ -40,6 +40,9 @@ from streamgp.numerics.linalg import solve_lower
 from streamgp.parameters import free_vector
 from streamgp.registry import storable
 
+_FEW_CHANNELS = 4  # the most channels of a model whose past rows are kept as cells
+_CELLS_PER_POINT = 4  # the cells that each channel may have, for each inducing point
+
 
 @storable
 @dataclasses.dataclass(frozen=True)
@@ -70,19 +73,29 @@ class Learner:
         """The state before any data."""
         sizes = [len(z) for z in points]
         blank = past.empty(model.outputs, sizes, model.basis_size, factorised=self.factorised)
-        cells = Cells.none(model, points[0].shape[1]) if self._keeps_cells else None
+        cells = Cells.none(model, points[0].shape[1]) if self._keeps_cells(model) else None
         nothing = np.zeros(len(model.channels))
         return State(model, points, blank, memory.blank(model), nothing, cells=cells)
 
-    @property
-    def _keeps_cells(self) -> bool:
-        """Whether past rows are kept as cells, for kernels that are learned later."""
+    def _keeps_cells(self, model: MultiTaskGP) -> bool:
+        """Whether past rows are kept as cells, for kernels that are learned later.
+
+        Every channel needs cells of its own, so that with many channels there would be too many.
+        """
         joint = self.carry.is_linear and not self.factorised
-        return joint and self.learning is not None and self.learning.cells > 0
+        if not joint or self.learning is None:
+            return False
+        return self.learning.cells > 0 and len(model.channels) <= _FEW_CHANNELS
 
     def _settled(self, state: State) -> State:
-        """The state with no more cells than it may have."""
-        return state if self.learning is None else with_few_cells(state, self.learning.cells)
+        """The state with no more cells than it may have.
+
+        Channels whose cells were farther apart than the points would look noisier than they are.
+        """
+        if self.learning is None:
+            return state
+        resolved = _CELLS_PER_POINT * max(state.sizes) * len(state.model.channels)
+        return with_few_cells(state, max(self.learning.cells, resolved))
 
     # Learning looks at the newest data and at sums, however much has been learned before.
     cost_grows: ClassVar[bool] = False
@@ -257,11 +270,10 @@ class Learner:
         batch = LargeBatch(ready, parts, self._options)
         fit, rounds = batch.fitted(streamed.posterior)
         learns = self.learning is not None
-        after = batch.added(fit, remember=learns, kernels=remember)
+        after = batch.added(fit, self._settled, remember=learns, kernels=remember)
         bound = turned.bound + fit.bound - ready.posterior.log_evidence
         finite = after.is_finite() and bool(np.isfinite(bound))
-        info = Info(bound, turned.scored, rounds, 0, finite)
-        return self._settled(after) if finite else after, info
+        return after, Info(bound, turned.scored, rounds, 0, finite)
 
     def filter(self, state: State, rows: Rows) -> tuple[State, Float[np.ndarray, " N"]]:
         """Fold rows in one by one, in order, at fixed hyperparameters. For joint sites only.
