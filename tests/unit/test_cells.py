@@ -8,6 +8,7 @@ import pytest
 from tests._reference import build, families
 
 import streamgp as sgp
+from streamgp.inference import cells as cells_module
 from streamgp.inference import joining
 from streamgp.inference.carry import Marginals
 from streamgp.inference.combine import combine, prepare
@@ -160,6 +161,42 @@ def test_what_the_function_explains_of_a_cell_is_not_called_noise():
     assert noises[1] < 1.5 * noises[0] < 0.18
 
 
+def _on_a_slope():
+    """Many rows on a line with little noise, and the same as few cells."""
+    learner, rng = Learner(VEM()), np.random.default_rng(0)
+    x = rng.uniform(0, 4, (200, 2))
+    y = 2 * x[:, 0] - x[:, 1] + 0.1 * rng.normal(size=200)
+    channel = build.channel(build.gaussian(0.1), [[1.0]])
+    model = build.of_kernels([sgp.RBF(sgp.fixed([9.0, 9.0]), sgp.fixed(50.0))], [channel], width=2)
+    state, _ = learner.step(learner.init(model, (x[:20],)), build.rows((0, x, y)))
+    return state, joining.with_few_cells(state, 40)
+
+
+def test_what_is_left_for_the_noise_is_what_q_expects_of_each_row():
+    """Σ(y − E f)² + Var f over rows is that over cells and what is left within them."""
+    state, fewer = _on_a_slope()
+    left = []
+    for own in (state, fewer):
+        mean, covariance = Learner().predict(state, own.cells.x, 0)
+        mass = own.cells.mass
+        fitted = 2 * own.cells.linear[:, 0] @ mean[:, 0] - mass @ (mean**2 + covariance[:, 0])[:, 0]
+        left.append(own.energy_left[0] - fitted)
+    np.testing.assert_allclose(left[1], left[0], rtol=0.02)
+    assert fewer.cells.energy[0] - fewer.energy_left[0] > 10 * left[0]
+
+
+def test_a_function_that_has_become_flat_explains_nothing_within_cells():
+    _, fewer = _on_a_slope()
+    flat = build.of_kernels(
+        [sgp.RBF(sgp.fixed([9e4, 9e4]), sgp.fixed(50.0))], fewer.plain.channels, width=2
+    )
+    flat = fewer.replace(model=flat).seen_again()
+    within = fewer.cells.explained.sum()
+    assert fewer.energy_left[0] < fewer.cells.energy[0] - 0.9 * within
+    again = flat.seen_again()  # under the posterior of the flat kernel
+    assert again.energy_left[0] > fewer.cells.energy[0] - 0.1 * within
+
+
 def test_inputs_that_do_not_matter_do_not_keep_cells_apart():
     """Cells are joined along the second input, whose lengthscale is endless."""
     learner, x = Learner(VEM()), np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), -1)
@@ -173,7 +210,7 @@ def test_inputs_that_do_not_matter_do_not_keep_cells_apart():
 
 def test_mean_functions_that_differ_keep_cells_apart():
     """Rows at one place but at other phases of a season are joined last."""
-    learner, state, _ = stream(("Gaussian",), latents=1)
+    _, state, _ = stream(("Gaussian",), latents=1)
     channel = state.plain.channels[0]
     own = np.flatnonzero(state.cells.channel == 0)
     basis = state.cells.basis.copy()
@@ -339,8 +376,7 @@ def test_joined_cells_are_told_from_earlier_ones():
 
 def _first(cells, which):
     which = slice(which) if isinstance(which, int) else which
-    names = ("x", "channel", "basis", "linear", "precision")
-    return {name: getattr(cells, name)[which] for name in names}
+    return {name: getattr(cells, name)[which] for name in cells_module._OF_CELLS}
 
 
 def test_merged_copies_have_the_cells_of_both():

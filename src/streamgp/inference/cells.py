@@ -19,7 +19,8 @@ from streamgp.inference.sites import RowSites
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.registry import storable
 
-_OF_CELLS = ("x", "channel", "basis", "linear", "precision")  # the others are of channels
+_WITHIN = ("path", "varied", "explained")  # what `scatter` keeps of rows within a cell
+_OF_CELLS = ("x", "channel", "basis", "linear", "precision", *_WITHIN)  # others are of channels
 
 
 @storable
@@ -36,9 +37,11 @@ class Cells:
         basis: The mean of the channel's mean functions over the rows of each cell.
         linear: Σ b over the rows of each cell.
         precision: Σ P.
+        path: Along which way the function changed within each cell, and by how much (`scatter`).
+        varied: The square of that change.
+        explained: What it took from the energy when the cell was made.
         count: The number of rows of each channel; of weighted rows, the sum of their weights.
-        energy: Σ P⁻¹b² of each channel whose noise scales its sites, as if all rows of a cell had
-            been at its mean input.
+        energy: Σ P⁻¹b² over the rows of each channel whose noise scales its sites.
     """
 
     x: Float[np.ndarray, "C P"]
@@ -46,6 +49,9 @@ class Cells:
     basis: Float[np.ndarray, "C B"]
     linear: Float[np.ndarray, "C J"]
     precision: Float[np.ndarray, "C J J"]
+    path: Float[np.ndarray, "C P"]
+    varied: Float[np.ndarray, " C"]
+    explained: Float[np.ndarray, " C"]
     count: Float[np.ndarray, " D"]
     energy: Float[np.ndarray, " D"]
 
@@ -56,7 +62,8 @@ class Cells:
         totals = np.zeros(len(model.channels))
         return cls(
             np.zeros((0, columns)), np.zeros(0, int), np.zeros((0, model.basis_size)),
-            np.zeros((0, latents)), np.zeros((0, latents, latents)), totals, totals.copy(),
+            np.zeros((0, latents)), np.zeros((0, latents, latents)), np.zeros((0, columns)),
+            np.zeros(0), np.zeros(0), totals, totals.copy(),
         )  # fmt: skip
 
     @property
@@ -71,29 +78,27 @@ class Cells:
 
     def arrays(self) -> list[np.ndarray]:
         """All numbers but the channels'."""
-        return [self.x, self.basis, self.linear, self.precision, self.count, self.energy]
+        names = ("x", "basis", "linear", "precision", *_WITHIN, "count", "energy")
+        return [getattr(self, name) for name in names]
 
     def with_rows(self, said: Said) -> "Cells":
         """The same with the rows of a batch, each as a cell of its own."""
         batch, model, latents = said.setting.batch, said.setting.model, self.linear.shape[1]
         linear = np.zeros((batch.size, latents))
         precision = np.zeros((batch.size, latents, latents))
-        count, energy = self.count.copy(), self.energy.copy()
+        count, energy = np.zeros_like(self.count), np.zeros_like(self.energy)
         for group, b, p in at_unit_noise(said):
             linear[group.rows, : group.latents] = b[:, :, 0]
             precision[group.rows, : group.latents, : group.latents] = p
             more = counted(model, group)
             count[group.channel] += more[0]
             energy[group.channel] += more[1]
-        return Cells(
-            np.concatenate([self.x, batch.x]),
-            np.concatenate([self.channel, batch.channel]),
-            np.concatenate([self.basis, said.basis]),
-            np.concatenate([self.linear, linear]),
-            np.concatenate([self.precision, precision]),
-            count,
-            energy,
-        )
+        nothing = np.zeros(batch.size)
+        new = Cells(
+            batch.x, batch.channel, said.basis, linear, precision,
+            np.zeros_like(batch.x), nothing, nothing, count, energy,
+        )  # fmt: skip
+        return self + new
 
     def __add__(self, other: "Cells") -> "Cells":
         """The cells of both."""
@@ -112,9 +117,22 @@ class Cells:
         count, energy = self.count - earlier.count, self.energy - earlier.energy
         return Cells(**later, count=count, energy=energy)
 
+    def taken(self, own: Int[np.ndarray, " c"]) -> "Cells":
+        """Some of the cells; counts and energies stay those of all."""
+        return dataclasses.replace(self, **{name: getattr(self, name)[own] for name in _OF_CELLS})
+
+    def moved(self, model: MultiTaskGP, by: Float[np.ndarray, "C P"]) -> "Cells":
+        """The same cells elsewhere; their mean functions change as they do there."""
+        width = max(channel.likelihood.observation_dim for channel in model.channels)
+        nothing, basis = np.zeros((self.size, width)), self.basis
+        for sign, x in ((1, self.x + by), (-1, self.x)):
+            batch = model.batch(Rows(x, nothing, self.channel))
+            basis = basis + sign * batch.as_they_came(model.basis(batch))
+        return dataclasses.replace(self, x=self.x + by, basis=basis)
+
     def scaled(self, part: float) -> "Cells":
         """What was said, with that part of its say."""
-        names = ("linear", "precision", "count", "energy")
+        names = ("linear", "precision", *_WITHIN, "count", "energy")
         return dataclasses.replace(self, **{name: part * getattr(self, name) for name in names})
 
     def with_channel(self, latents: int, basis_size: int) -> "Cells":

@@ -1,4 +1,4 @@
-"""Joining: which cells become one when there are too many, and what is said of the noise then.
+"""Joining: which cells become one when there are too many.
 
 Two cells of masses m and n whose latent parameters differ by δ lose ½ mn/(m + n) δ² nats if they
 are taken for one. A priori E[δ²] is k(x, x) + k(x', x') − 2k(x, x'), so that inputs which do not
@@ -12,11 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from streamgp.inference import scatter
 from streamgp.inference.cells import Cells
-from streamgp.inference.seen_cells import SeenCells
 from streamgp.inference.state import State
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.numerics.linalg import solve_lower
 
 ROOM = 1.4  # cells may be that many times as many before some are joined
 _STRETCH = 64  # cells over one input that are compared with each other
@@ -139,16 +138,16 @@ def _joined(state: State, cells: Cells, pairs: Pairs) -> Cells:
     one, other = pairs
     mass = np.maximum(cells.mass, 1e-300)
     share = (mass[one] / (mass[one] + mass[other]))[:, None]
-    energy = cells.energy - _explained(state, cells, pairs)
+    step = scatter.steps(state.plain, cells, pairs, state.prior, state.posterior)
 
     def averaged(values: np.ndarray) -> np.ndarray:
         values = values.copy()
         values[one] = share * values[one] + (1 - share) * values[other]
         return np.delete(values, other, axis=0)
 
-    def summed(values: np.ndarray) -> np.ndarray:
+    def summed(values: np.ndarray, more: np.ndarray | float = 0.0) -> np.ndarray:
         values = values.copy()
-        values[one] += values[other]
+        values[one] += values[other] + more
         return np.delete(values, other, axis=0)
 
     return dataclasses.replace(
@@ -158,29 +157,7 @@ def _joined(state: State, cells: Cells, pairs: Pairs) -> Cells:
         basis=averaged(cells.basis),
         linear=summed(cells.linear),
         precision=summed(cells.precision),
-        energy=energy,
+        path=summed(cells.path, step.path),
+        varied=summed(cells.varied, step.varied),
+        explained=summed(cells.explained, step.explained),
     )
-
-
-def _explained(state: State, cells: Cells, pairs: Pairs) -> Float[np.ndarray, " D"]:
-    """The part of each channel's energy that is the function's, not the noise's.
-
-    Values y, y' of a pair differ by noise and by f − f'. Joined, all of that would be called noise.
-    What is left for the noise is E_q[(y − y' − f + f')²], in units of mn/(m + n).
-    """
-    model = state.plain
-    scaling = [channel.likelihood.scales_sites for channel in model.channels]
-    known = np.array(scaling)[cells.channel[pairs[0]]]
-    one, other = pairs[0][known], pairs[1][known]
-    batch = cells.batch(model)
-    place = np.empty(cells.size, int)  # where each cell's only latent parameter is
-    for group in batch.groups:
-        place[batch.order[group.rows]] = np.arange(group.flat.start, group.flat.stop, group.latents)
-    _, design = SeenCells(cells, batch, state.prior).design(model)
-    step = design[place[one]] - design[place[other]]  # of f − f' as a map of v
-    moved = step @ state.posterior.mean[0]
-    spread = np.sum(solve_lower(state.posterior.chols[0], step.T) ** 2, axis=0)
-    m, n = np.maximum(cells.mass[one], 1e-300), np.maximum(cells.mass[other], 1e-300)
-    apart = cells.linear[one, 0] / m - cells.linear[other, 0] / n
-    saved = m * n / (m + n) * (2 * apart * moved - moved**2 - spread)
-    return np.bincount(cells.channel[one], saved, len(model.channels))

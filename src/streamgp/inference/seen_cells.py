@@ -29,11 +29,13 @@ class SeenCells:
         cells: The averages of past rows.
         batch: The same as sorted rows: `cells.batch(model)`.
         prior: At some inducing points, under some kernels.
+        energy: What of each channel's energy is not the function's within its cells (`scatter`).
     """
 
     cells: Cells
     batch: Batch
     prior: Prior
+    energy: Float[np.ndarray, " D"]
 
     @functools.cached_property
     def cross(self) -> tuple[Float[np.ndarray, "_ C"], ...]:
@@ -57,8 +59,7 @@ class SeenCells:
             left = self.projection.open[:, group.rows]
             own = features[:, group.rows]
             add_sites(past, model.outputs, group, own, linear, precision, left)
-        count, energy = self.cells.count.copy(), self.cells.energy.copy()
-        return dataclasses.replace(past, count=count, energy=energy)
+        return dataclasses.replace(past, count=self.cells.count.copy(), energy=self.energy.copy())
 
     def design(self, model: MultiTaskGP) -> tuple[Mixed, Float[np.ndarray, "R S"]]:
         """How a plain model mixes the cells, and their latent parameters as linear maps of v."""

@@ -14,6 +14,7 @@ from streamgp.inference.past import Past
 from streamgp.inference.posterior import Posterior, condition
 from streamgp.inference.prior import Points, Prior
 from streamgp.inference.reading import Reading
+from streamgp.inference.scatter import energy_left
 from streamgp.inference.scoring import Scored
 from streamgp.inference.seen_cells import SeenCells
 from streamgp.inference.sites import Site
@@ -91,6 +92,12 @@ class State:
         """The part of each latent function's variance at past rows that its points leave open."""
         return self.reading.open_variance(self.past, self.site)
 
+    @functools.cached_property
+    def energy_left(self) -> Float[np.ndarray, " D"]:
+        """What of each channel's energy q does not explain within its cells."""
+        assert self.cells is not None
+        return energy_left(self.plain, self.cells, self.prior, self.posterior)
+
     @property
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
         """E_q[β]: the expected weights of each latent parameter's mean functions."""
@@ -122,9 +129,10 @@ class State:
         """The same with its past seen anew, through these points if they are others."""
         assert self.cells is not None
         prior = self.prior if points is None else Prior.of(self.plain, points)
-        seen = SeenCells(self.cells, self.cells.batch(self.plain), prior)
+        seen = SeenCells(self.cells, self.cells.batch(self.plain), prior, self.energy_left)
         again = self.replace(points=prior.points, past=seen.past(self.plain))
         vars(again).update(plain=self.plain, prior=prior, reading=self.reading)
+        vars(again).update(energy_left=self.energy_left)  # what its past was made with
         return again
 
     def read(self, reading: Reading, past: Past | None = None) -> Site:

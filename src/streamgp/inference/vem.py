@@ -178,7 +178,7 @@ class Episode:
         if not self.state.has_cells:
             return None
         assert self.state.cells is not None
-        return SeenCells(self.state.cells, self._cell_batch, prior)
+        return SeenCells(self.state.cells, self._cell_batch, prior, self.state.energy_left)
 
     @functools.cached_property
     def _cell_batch(self) -> Batch:
