@@ -23,7 +23,9 @@ def merge(ancestor: ContinualGP, models: Iterable[ContinualGP]) -> ContinualGP:
     On a chain, models may have learned different stretches of time, or rows among the times of the
     ancestor. Where their stretches meet, times may lie a little differently from those of one pass,
     which matters as little as `open_variance`. On the dense engine points must not change:
-    `inducing=Fixed(points)` keeps them.
+    `inducing=Fixed(points)` keeps them. Long-lived models there join averages of past rows
+    (`VEM.cells`), old ones with new ones. A model merged from such models keeps no averages, so
+    that kernels that it learns later know less of the past.
 
     Args:
         ancestor: The model that all of them were, with data.

@@ -68,10 +68,11 @@ class VEM:
             tenth of it is new. On a chain, a tenth of `every` is enough, and a long stream waits
             until a fiftieth of it is new, a very long one until a tenth is.
         cells: The number of local averages in which the dense engine also keeps past rows, so that
-            kernels and inducing points that are learned later can be applied to the past. There may
-            be 1.4 times as many before some are joined, and until then a cell is a single row. 0
-            keeps none. Factorised posteriors and the carry rule `Marginals` have none, and chains
-            need none.
+            kernels and inducing points that are learned later can be applied to the past. There are
+            more of them if every channel would have fewer than four for each inducing point. There
+            may be 1.4 times as many before some are joined, and until then a cell is a single row.
+            0 keeps none. Models of more than four channels, factorised posteriors and the carry
+            rule `Marginals` have none, and chains need none.
     """
 
     rounds: int = 2
