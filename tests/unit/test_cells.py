@@ -10,6 +10,7 @@ from tests._reference import build, families
 import streamgp as sgp
 from streamgp.inference import cells as cells_module
 from streamgp.inference import joining
+from streamgp.inference import learner as learner_module
 from streamgp.inference.carry import Marginals
 from streamgp.inference.combine import combine, prepare
 from streamgp.inference.learner import Learner
@@ -313,6 +314,24 @@ def test_a_large_batch_is_kept_once():
     model = sgp.ContinualGP(sgp.Bernoulli(), batch_rows=200)
     model.update(x, x[:, 0] > 0.5)
     assert model.state.cells.count[0] == model.state.cells.size == 500
+
+
+def test_cells_of_a_large_batch_are_joined_part_by_part(monkeypatch):
+    """There are never more than those of one part beside those that there may be."""
+    sizes, joined = [], joining.with_few_cells
+
+    def watched(state, limit):
+        sizes.append((state.cells.size, limit))
+        return joined(state, limit)
+
+    monkeypatch.setattr(learner_module, "with_few_cells", watched)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (1500, 2))
+    model = sgp.ContinualGP(sgp.Bernoulli(), batch_rows=200, learning=sgp.VEM(cells=60))
+    model.update(x, x[:, 0] > 0.5)
+    assert len(sizes) > 7
+    assert all(size <= joining.ROOM * limit + 200 for size, limit in sizes)
+    assert model.state.cells.count[0] == 1500
 
 
 def test_forgetting_fades_cells():

@@ -20,6 +20,7 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
 
 _SHORT = 1e-3  # a step along a way, in standard deviations of the inputs
+_LEAST = 1e-12  # of the largest change: where it is less, nothing was explained
 
 
 class Steps(NamedTuple):
@@ -65,7 +66,7 @@ def energy_left(
     model: MultiTaskGP, cells: Cells, prior: Prior, posterior: Posterior
 ) -> Float[np.ndarray, " D"]:
     """Σ P⁻¹b² of each channel without what the function explains within its cells."""
-    own = np.flatnonzero(cells.varied > 0)
+    own = np.flatnonzero(cells.varied > _LEAST * np.max(cells.varied, initial=0.0))
     if not len(own):
         return cells.energy
     joined = cells.taken(own)
