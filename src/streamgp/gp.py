@@ -425,6 +425,10 @@ class ContinualGP(plot.Drawn):
     def refine(self) -> UpdateReport:
         """Learn hyperparameters from what has been carried so far, without data.
 
+        Over several inputs, inducing points move, too (`Adaptive(moves=…)`). One large batch is
+        learned in few steps; some calls of `refine` after it bring the model nearer to the best
+        sparse GP of that batch.
+
         Returns:
             What it did.
 

@@ -141,12 +141,14 @@ class Updater:
         return now, scores._replace(changed=changed, outliers=outliers)
 
     def refine(self, progress: Progress) -> tuple[Progress, UpdateReport]:
-        """Learn hyperparameters from what is carried, without data."""
+        """Move points, if the strategy does, and learn hyperparameters from what is carried."""
         begin, state = time.perf_counter(), progress.state
         assert state is not None
         nothing = Rows(np.zeros((0, len(progress.schema.axes))), np.zeros((0, 1)), np.zeros(0, int))
         how = How(progress.updates, learn=True, remember=True)
-        after, work, _ = answered(self.folding(state).step(state, nothing, None, how))
+        folding = self.folding(state)
+        moved = folding.engine.placer.shifted(state, nothing)
+        after, work, _ = answered(folding.step(moved, nothing, None, how))
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
         return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 
