@@ -146,7 +146,7 @@ class LargeBatch:
             remember: Whether to keep how the rows depend on hyperparameters.
             kernels: Whether to keep how they depend on the kernels, too.
         """
-        known = self.state
+        known = state = self.state
         for part, trial in self._trials():
             features, batch = trial.setting.features, part.batch
             rows = _mixed_sites(trial.setting, fit)
@@ -157,9 +157,9 @@ class LargeBatch:
             memory = episode.remembered(learned, kernels=kernels) if remember else known.memory
             past, cells = episode.told(learned)
             known = known.replace(past=past, memory=memory, heard=episode.heard, cells=cells)
-            state = self.state
             vars(known).update(plain=state.plain, prior=state.prior, reading=state.reading)
-            known = settled(known)
+            if known.is_finite():
+                known = settled(known)
         return known
 
 
