@@ -485,10 +485,10 @@ class ContinualGP(plot.Drawn):
         self._version = self._version._replace(progress=progress)
         if intake is not None and intake.dropped:
             report = dataclasses.replace(report, dropped=intake.dropped)
-        if report.budget_spent and not self._warned:
+        left = max(report.open_variance) if report.budget_spent else 0.0
+        if left >= _COARSE and not self._warned:
             self._warned = True
-            left = percent(max(report.open_variance))
-            warnings.warn(_TIGHT.format(left=left), BudgetWarning, stacklevel=4)
+            warnings.warn(_TIGHT.format(left=percent(left)), BudgetWarning, stacklevel=4)
         _log.info("%s", report)
         return report
 
@@ -657,6 +657,7 @@ class ContinualGP(plot.Drawn):
         return persistence.pack(*self._version, self.notes, self._bookkeeping)
 
 
+_COARSE = 1e-3  # an open part of the variance at past rows that is worth a warning
 _TIGHT = (
     "the budget of inducing points is spent: points are dropped for new ones, and the past is held "
     "less finely than before. They leave {left} of the variance at past rows open. Raise `budget` "

@@ -207,3 +207,15 @@ def test_hyperparameters_are_not_learned_from_ground_that_is_held_too_coarsely()
     assert reports[-1].open_variance[0] > 0.02
     assert reports[-1].result.name == "KEPT_HYPERPARAMETERS"
     assert model.hyperparameters["channels"]["y"]["noise"] < 0.45  # it would be 0.9
+
+
+def test_a_full_budget_that_loses_next_to_nothing_is_reported_without_a_warning():
+    model = sgp.ContinualGP(
+        sgp.Gaussian(), latents=sgp.RBF(), inducing=sgp.Adaptive(budget=40, tolerance=1e-7)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sgp.BudgetWarning)
+        reports = [model.update(X + t, np.sin(X + t)) for t in range(12)]
+    spent = [report for report in reports if report.budget_spent]
+    assert spent
+    assert max(max(report.open_variance) for report in spent) < 1e-3

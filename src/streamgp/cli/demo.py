@@ -1,7 +1,7 @@
 """Three channels of one airport (temperature, rain, departures) arrive day by day.
 
-Each channel arrives at its own pace and has a gap. The model learns every report and keeps none of
-it. The table at the end shows how well the first days were predicted when they had just been
+Each channel arrives at its own pace and has a gap. The model learns every report and does not need
+it again. The table at the end shows how well the first days were predicted when they had just been
 learned, how well they are predicted now, and how well a model predicts that learned everything at
 once. The picture shows, beside all days, what was forecast of the last one before it came.
 """

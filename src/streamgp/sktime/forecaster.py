@@ -23,9 +23,9 @@ BUDGET = 256
 class ContinualGPForecaster(BaseForecaster):
     """A Gaussian process forecaster that goes on learning as the series grows.
 
-    `update` folds in the rows that are new and keeps none of them. Several columns are the channels
-    of one model, so that each helps to forecast the others. Time is an input, and so is every
-    exogenous variable. A value that is NaN was not observed; a row without all its exogenous
+    `update` folds in the rows that are new and does not need them again. Several columns are the
+    channels of one model, so that each helps to forecast the others. Time is an input, and so is
+    every exogenous variable. A value that is NaN was not observed; a row without all its exogenous
     variables is not learned.
 
     A row is new to a column if it is later than all that the column has learned. Windows may
