@@ -331,6 +331,7 @@ def test_cells_of_a_large_batch_are_joined_part_by_part(monkeypatch):
     model.update(x, x[:, 0] > 0.5)
     assert len(sizes) > 7
     assert all(size <= joining.ROOM * limit + 200 for size, limit in sizes)
+    assert model.state.cells.size <= joining.ROOM * sizes[-1][1]
     assert model.state.cells.count[0] == 1500
 
 
