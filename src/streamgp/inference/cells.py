@@ -37,9 +37,10 @@ class Cells:
         basis: The mean of the channel's mean functions over the rows of each cell.
         linear: Σ b over the rows of each cell.
         precision: Σ P.
-        path: Along which way the function changed within each cell, and by how much (`scatter`).
+        path: The direction in which the function changed within each cell, times the change; see
+            `scatter.Steps` for this field and the next two.
         varied: The square of that change.
-        explained: What it took from the energy when the cell was made.
+        explained: The part of the energy that the change explained when cells were joined.
         count: The number of rows of each channel; of weighted rows, the sum of their weights.
         energy: Σ P⁻¹b² over the rows of each channel whose noise scales its sites.
     """

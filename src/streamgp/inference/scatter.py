@@ -2,8 +2,8 @@
 
 Values y, y' of two cells of masses m and n differ by noise and by f − f'. Once the cells are
 joined only their sum is known, and all of mn/(m + n) (y − y')² would be left to the noise. What
-E_q[f − f'] explains of that is remembered, with the way along which the function changed. Where
-hyperparameters or points that come later let it change less along that way, less is explained:
+E_q[f − f'] explains of that is remembered, with the direction in which the function changed. Where later
+hyperparameters or points let it change less in that direction, less is explained:
 2κ − κ² of it, with κ the change now as a part of the change then.
 """
 
@@ -19,7 +19,7 @@ from streamgp.inference.seen_cells import SeenCells
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
 
-_SHORT = 1e-3  # a step along a way, in standard deviations of the inputs
+_SHORT = 1e-3  # a step in such a direction, in standard deviations of the inputs
 _LEAST = 1e-12  # of the largest change: where it is less, nothing was explained
 
 
