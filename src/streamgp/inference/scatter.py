@@ -2,8 +2,8 @@
 
 Values y, y' of two cells of masses m and n differ by noise and by f − f'. Once the cells are
 joined only their sum is known, and all of mn/(m + n) (y − y')² would be left to the noise. What
-E_q[f − f'] explains of that is remembered, with the direction in which the function changed. Where later
-hyperparameters or points let it change less in that direction, less is explained:
+E_q[f − f'] explains of that is remembered, with the direction in which the function changed.
+Where later hyperparameters or points let it change less in that direction, less is explained:
 2κ − κ² of it, with κ the change now as a part of the change then.
 """
 
