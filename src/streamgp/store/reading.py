@@ -92,7 +92,9 @@ def belongings(
     """The offsets and the answers of a model."""
     query = "SELECT source, value FROM streamgp_offsets WHERE model = ? ORDER BY source"
     offsets = {source: json.loads(value) for source, value in session.run(query, (key,))}
-    query = "SELECT request, answer FROM streamgp_answers WHERE model = ? ORDER BY made DESC, request"
+    query = (
+        "SELECT request, answer FROM streamgp_answers WHERE model = ? ORDER BY made DESC, request"
+    )
     few = (query, (key,)) if most is None else (f"{query} LIMIT ?", (key, most))
     latest_first = session.run(*few)
     return offsets, {request: bytes(answer) for request, answer in reversed(latest_first)}
