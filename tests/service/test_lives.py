@@ -3,10 +3,11 @@
 import datetime
 import time
 
+import pandas as pd
 import pytest
 
 import streamgp as sgp
-from streamgp.cli import main
+from streamgp.cli import main, serve
 from streamgp.client import Client, ServiceError
 from tests.service.running import rows, serving, specification
 from tests.service.test_feeding import lines, wait_for
@@ -80,16 +81,10 @@ def test_a_model_of_another_program_has_handled_what_it_says(service):
     send(service, 0)
     with Client(str(service.base_url)) as client:
         here = client.model("plant").download()
-        here.update(sgp_rows(4, 4), inputs="hour")
+        here.update(pd.DataFrame(rows(4, 4)), inputs="hour")
         client.upload("fed", here)
     assert [send(service, n, "/v1/models/fed") for n in (0, 2)] == [True, False]
     assert level(service, "/v1/models/fed") == 12
-
-
-def sgp_rows(count, begin):
-    import pandas as pd
-
-    return pd.DataFrame(rows(count, begin))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +254,7 @@ LONE = {"channels": {"level": "Gaussian"}, "model": {"learning": False}}
 
 
 @pytest.mark.parametrize("changes", [LONE, {}, {**LONE, "stream": {"samples": True}}])
-@pytest.mark.parametrize("row", [{"hour": 1.0, "levle": 2.0}, {"huor": 1.0, "level": 2.0}])
+@pytest.mark.parametrize("row", [{"hour": 1.0, "levels": 2.0}, {"hours": 1.0, "level": 2.0}])
 def test_a_misspelt_column_is_refused(service, changes, row):
     service.post("/v1/models", json=specification("plant", **changes))
     service.post("/v1/fleets", json=specification("pumps", **changes))
@@ -284,17 +279,11 @@ def test_a_misspelt_column_is_refused(service, changes, row):
             if begun:
                 assert level(service, model) == before
     with Client(str(service.base_url)) as client:
-        for data in ([row], sgp_frame(row)):
+        for data in ([row], pd.DataFrame([row])):
             with pytest.raises(ServiceError, match=f"got '{wrong}'"):
                 client.model("plant").update(data)
             with pytest.raises(ServiceError, match=f"got '{wrong}'"):
                 client.fleet("pumps").update(with_pump(data), key="pump")
-
-
-def sgp_frame(row):
-    import pandas as pd
-
-    return pd.DataFrame([row])
 
 
 def with_pump(data):
@@ -310,14 +299,14 @@ def test_columns_of_several_numbers_and_of_long_tables(service):
     for names in (("visits", "visits_exposure"), ("count", "exposure")):
         row = {"hour": 1.0, names[0]: 2, names[1]: 1.5}
         assert service.post(f"{PLANT}/observations", json=[row]).status_code == 200
-    row = {"hour": 1.0, "visits": 2, "visits_exposrue": 1.5}
+    row = {"hour": 1.0, "visits": 2, "visits_exposures": 1.5}
     document = is_problem(service.post(f"{PLANT}/observations", json=[row]), 422)
-    assert document["got"] == "'visits_exposrue'"
+    assert document["got"] == "'visits_exposures'"
     data = {"inputs": "hour", "channel": "what", "value": "y"}
     service.post("/v1/models", json=specification("long", data=data))
     row = {"hour": 1.0, "what": "level", "y": 2.0, "unit": "m"}
     assert service.post("/v1/models/long/observations", json=[row]).status_code == 200
-    is_problem(service.post("/v1/models/long/observations", json=[{**row, "what": "levle"}]), 422)
+    is_problem(service.post("/v1/models/long/observations", json=[{**row, "what": "levels"}]), 422)
 
 
 # -- how long answers are kept -------------------------------------------------------------------
@@ -364,8 +353,6 @@ def test_how_long_answers_are_kept_is_a_duration(tmp_path, text):
 
 
 def test_the_command_says_how_long_answers_are_kept(tmp_path, monkeypatch):
-    from streamgp.cli import serve
-
     asked = []
     monkeypatch.setattr(serve, "run", lambda settings, listening: asked.append(settings))
     for words in ([], ["--keep-answers", "36h"]):

@@ -17,7 +17,7 @@ from streamgp.errors import FileError, problem
 from streamgp.store import Change, Life, Store
 from streamgp.store.change import checked
 
-CARRIED = 50_000  # requests that a file tells of; some 8 MB, half of what an import may have
+CARRIED = 30_000  # requests that a file tells of: some 7 MB, of the 16 MiB of an import
 _KEY = "handled"  # in the bookkeeping of a model
 _BRIEF = ("update", "result", "observations")  # what a file has of an answer
 _PASS = 60.0  # seconds between two passes over answers that are too old
