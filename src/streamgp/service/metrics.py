@@ -1,6 +1,5 @@
 """Metrics for Prometheus: of requests, and of the models that are in memory."""
 
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -91,7 +90,7 @@ class _Models(Collector):
             name, report = shown(key), live.report
             values = {
                 "observations": sum(live.model.observations.values()),
-                "seconds_since_last": time.time() - live.changed,
+                "seconds_since_last": live.silence,
                 "inducing_points": sum(map(len, live.model.inducing_points)),
                 "queue": self._lanes.waiting(key),
             }

@@ -1,6 +1,7 @@
 """Settings: what an operator decides about a service."""
 
 import dataclasses
+import datetime
 import ipaddress
 import os
 from pathlib import Path
@@ -59,6 +60,8 @@ class Settings:
         open: Whether requests need no token. Only for a service that listens on this machine alone.
         limits: What a client may ask for at most.
         cache: How many models are kept in memory.
+        keep_answers: How long the answer to a request with an idempotency key is kept, for a
+            client that sends it again.
         workers: How many models learn at the same time.
         sources: URLs of feeds that models follow, such as `file:///readings.jsonl?model=plant`.
         source_settings: A TOML file with settings of feeds: the table `kafka` has those of
@@ -70,6 +73,7 @@ class Settings:
     open: bool = False
     limits: Limits = dataclasses.field(default_factory=Limits)
     cache: int = 64
+    keep_answers: datetime.timedelta = datetime.timedelta(days=7)
     workers: int = dataclasses.field(default_factory=lambda: max(2, os.cpu_count() or 1))
     sources: tuple[str, ...] = ()
     source_settings: Path | None = None
