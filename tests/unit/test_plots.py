@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
+from matplotlib.dates import ConciseDateFormatter, date2num
 from scipy import special, stats
 
 import streamgp as sgp
 from streamgp.data.axes import Axis
 from streamgp.parameters import unwrap
-from streamgp.plot import style
+from streamgp.plot import grids, style
 
 X = np.linspace(0, 6, 24)
 AT = np.linspace(-1, 7, 16)
@@ -427,6 +428,58 @@ def test_a_map_has_the_names_of_its_inputs(ax):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("east", "north")
 
 
+def test_a_model_of_two_inputs_is_drawn_as_the_mean_and_its_uncertainty(plane):
+    y = PLANE.sum(axis=1)
+    ((left, right),) = plane.plot(x=SIDES, data=(PLANE[10:], y[10:]), past=(PLANE[:10], y[:10]))
+    grid = np.stack(np.meshgrid(*SIDES), -1).reshape(-1, 2)
+    expected = plane.predict(grid)
+    for ax, values in ((left, expected.mean), (right, expected.std)):
+        np.testing.assert_allclose(ax.collections[0].get_array(), values.reshape(7, 9))
+        offsets = [marks.get_offsets() for marks in ax.collections[1:]]
+        np.testing.assert_array_equal(np.concatenate(offsets), PLANE)
+        assert len(_by_label(ax, "inducing points").get_xdata()) == len(PLANE[::3])
+    assert _explained(left) == {"past data", "new data", "inducing points"}
+    assert len(left.figure.axes) == 4  # with their colour bars
+    assert sgp.plot.channel(plane, x=SIDES, value="std").get_xlabel() == "x₀"
+    given = plt.subplots(1, 2)[1]
+    assert sgp.plot.channel(plane, x=SIDES, ax=given).tolist() == given.tolist()
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "columns", "label"),
+    [(sgp.Bernoulli(), 2, "P(y), standard deviation"), (sgp.Categorical(3), 3, "P(another y)")],
+)
+def test_the_uncertainty_of_kinds(likelihood, columns, label):
+    mean = _slope(columns)[:, 1] if columns == 2 else _slope(3)
+    prediction = _prediction(likelihood, mean)
+    ax = sgp.plot.surface(prediction, *SIDES, value="std")
+    if columns == 2:
+        expected = np.sqrt(prediction.epistemic)
+    else:
+        expected = 1 - prediction.probabilities.max(axis=1)
+    np.testing.assert_allclose(ax.collections[0].get_array(), expected.reshape(7, 9))
+    assert ax.figure.axes[1].get_ylabel() == label
+
+
+def test_a_map_whose_first_input_is_a_time():
+    hours = pd.date_range("2024-05-01", periods=40, freq="6h", tz="Europe/Madrid")
+    depth = np.arange(40.0) % 7
+    table = pd.DataFrame({"time": hours, "depth": depth, "oxygen": 8 - 0.2 * depth})
+    model = sgp.ContinualGP({"oxygen": sgp.Gaussian()}, learning=None)
+    model.update(table, inputs=["time", "depth"])
+    ((left, right),) = model.plot(data=table)
+    assert isinstance(left.xaxis.get_major_formatter(), ConciseDateFormatter)
+    assert left.get_xlabel() == "time (Europe/Madrid)"
+    dots = left.collections[1].get_offsets()[:, 0]
+    np.testing.assert_allclose(dots, date2num(hours.tz_localize(None)))  # as clocks show them
+    right.figure.canvas.draw()
+    x = hours.tz_localize(None).to_numpy()[:3], depth[:2]
+    mesh = sgp.plot.channel(model, x=(hours[:3], depth[:2]), value="mean").collections[0]
+    pairs = pd.DataFrame({"time": np.tile(hours[:3], 2), "depth": np.repeat(depth[:2], 3)})
+    np.testing.assert_allclose(np.ravel(mesh.get_array()), model.predict(pairs).mean)
+    assert sgp.plot.surface(model.predict(pairs), *x).get_xlabel() == "x₀"
+
+
 def test_a_map_of_deviations_and_the_default_grid(plane, ax):
     plane.plot(value="std", ax=ax)
     assert ax.figure.axes[1].get_ylabel() == "y, standard deviation"
@@ -641,6 +694,191 @@ def test_what_calibration_refuses():
         sgp.plot.pit(prediction, np.zeros(3))
     with pytest.raises(sgp.DataError, match="support"):
         sgp.plot.calibration(prediction, np.full(3, 7.0))
+
+
+# -- figures, grids, dates and labels ------------------------------------------------------------
+
+
+def test_nothing_is_drawn_into_axes_that_were_not_given(single, plane, mixed):
+    mean, noise = _drawn()
+    prediction = _prediction(sgp.Gaussian(noise=0.6), mean, variance=0.64)
+    grid = plane.predict(np.stack(np.meshgrid(*SIDES), -1).reshape(-1, 2))
+    reports = mixed[1]
+    pictures = [
+        lambda: sgp.plot.band(single.predict(AT), AT),
+        lambda: sgp.plot.calibration(prediction, mean + noise),
+        lambda: sgp.plot.channel(single, x=AT),
+        lambda: sgp.plot.channel(plane, x=SIDES),
+        lambda: sgp.plot.channels(mixed[0], x=AT),
+        lambda: sgp.plot.components(single),
+        lambda: sgp.plot.forecast(single, 2.0),
+        lambda: sgp.plot.forecasts(mixed[0], 2.0),
+        lambda: sgp.plot.history(reports),
+        lambda: sgp.plot.hyperparameters(reports),
+        lambda: sgp.plot.inducing(reports),
+        lambda: sgp.plot.pit(prediction, mean + noise),
+        lambda: sgp.plot.retention(np.tri(3)),
+        lambda: sgp.plot.scores(reports),
+        lambda: sgp.plot.surface(grid, *SIDES),
+        lambda: single.plot(x=AT),
+        lambda: single.plot_forecast(2.0),
+        lambda: single.plot_components(),
+    ]
+    somebodys = plt.subplots()[1]
+    for number, picture in enumerate(pictures, start=2):
+        plt.sca(somebodys)
+        drawn = np.ravel(np.asarray(picture(), object))
+        assert not somebodys.has_data()
+        assert somebodys.figure not in {ax.figure for ax in drawn}
+        assert len(plt.get_fignums()) == number  # one more
+    made = {name for name in sgp.plot.__all__ if name != "Drawn"}
+    assert made <= {name for picture in pictures for name in picture.__code__.co_names}
+
+
+def test_a_history_on_given_axes(mixed):
+    given = plt.subplots(3)[1]
+    assert sgp.plot.history(mixed[1], ax=given).tolist() == given.tolist()
+    with pytest.raises(sgp.DataError, match="three axes"):
+        sgp.plot.history(mixed[1], ax=given[:2])
+
+
+def test_narrow_bands_are_darker_in_the_legend_too(single, ax):
+    for level in (0.95, 0.8, 0.5):
+        sgp.plot.band(single.predict(AT), AT, level=level, ax=ax)
+    swatches = [patch.get_facecolor()[3] for patch in ax.legend().get_patches()]
+    assert swatches == sorted(set(swatches))
+    assert len(swatches) == 3
+
+
+def _points_a_cycle(ax, period):
+    (line,) = (line for line in ax.get_lines() if line.get_label() == "mean")
+    return period / np.max(np.diff(line.get_xdata()))
+
+
+@pytest.mark.parametrize(
+    ("settings", "waves"),
+    [
+        ({"seasons": [1.0]}, 6),  # the harmonics of a season
+        ({"seasons": [sgp.Seasonal(1.0, harmonics=2), 9.0]}, 2),
+        ({"latents": sgp.kernels.Cosine(period=sgp.fixed(1.0)) + sgp.Matern32()}, 1),
+        ({"latents": 2.0 * sgp.SHO(period=sgp.fixed(1.0), quality=3.0)}, 1),
+        ({"latents": sgp.Periodic(period=sgp.fixed(1.0)) * sgp.Matern32(50.0)}, 2),
+    ],
+)
+def test_the_shortest_wave_is_drawn_finely(settings, waves):
+    x = np.arange(0, 150, 0.5)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, **settings)
+    model.update(x, np.sin(2 * np.pi * x))
+    assert model.shortest_waves == (pytest.approx(1 / waves),)
+    enough = 7.99 * waves  # eight but for rounding
+    assert _points_a_cycle(model.plot()[0], 1.0) >= enough
+    ax = model.plot_forecast(60.0)[0]
+    assert _points_a_cycle(ax, 1.0) >= enough
+    (ahead,) = (line for line in ax.get_lines() if line.get_label() == "median")
+    assert 1 / np.max(np.diff(ahead.get_xdata())) >= enough
+    components = model.plot_components(ahead=60.0)[0].get_lines()[0]
+    assert 1 / np.max(np.diff(components.get_xdata())) >= enough
+
+
+def test_a_season_of_times_is_drawn_finely():
+    hours = np.datetime64("2024-01-01") + np.arange(24 * 60) * np.timedelta64(1, "h")
+    model = sgp.ContinualGP(sgp.Gaussian(), seasons=["1D"], learning=None)
+    model.update(hours, np.sin(np.arange(len(hours)) / 24 * 2 * np.pi))
+    assert _points_a_cycle(model.plot()[0], np.timedelta64(1, "D")) >= 47.9
+
+
+def test_too_many_waves_for_the_points_become_no_slow_ones():
+    shares = grids.shares(20_000.0)  # waves
+    assert len(shares) == grids.MOST
+    assert np.all(np.diff(shares) > 0)
+    seen = np.sin(2 * np.pi * 20_000 * shares).reshape(100, -1)
+    assert np.all(seen.max(axis=1) > 0.9)  # everywhere the wave is seen at its full height
+    assert np.all(seen.min(axis=1) < -0.9)
+    np.testing.assert_array_equal(grids.shares(0.0), np.linspace(0, 1, grids.ALONG))
+
+
+def test_inputs_of_other_columns_do_not_make_a_map_fine():
+    model = sgp.ContinualGP(
+        sgp.Gaussian(), latents=sgp.Periodic(period=sgp.fixed(0.1)).on(1) * sgp.RBF(),
+        learning=None, inducing=sgp.Fixed(PLANE[::3]),
+    )  # fmt: skip
+    model.update(PLANE, PLANE.sum(axis=1))
+    first, second = model.shortest_waves
+    assert first == np.inf
+    assert second == pytest.approx(0.05)
+    mesh = model.plot()[0, 0].collections[0]
+    assert mesh.get_array().shape == (grids.MOST_ACROSS, grids.ACROSS)
+
+
+@pytest.mark.parametrize(("zone", "label"), [(None, "time"), ("Asia/Tokyo", "time (Asia/Tokyo)")])
+def test_an_axis_of_times_has_dates_and_a_name(zone, label):
+    index = pd.date_range("2024-01-01", periods=30, freq="D", tz=zone)
+    table = pd.DataFrame({"load": np.sin(np.arange(30.0))}, index=index)
+    model = sgp.ContinualGP({"load": sgp.Gaussian()}, learning=None)
+    model.update(table)
+    pictures = [
+        model.plot(data=table)[0],
+        model.plot_forecast("4D")[0],
+        model.plot_components()[-1],
+        sgp.plot.band(model.predict(index), index),
+    ]
+    for ax in pictures:
+        assert isinstance(ax.xaxis.get_major_formatter(), ConciseDateFormatter)
+        assert ax.get_xlabel() == label
+    shown = pictures[-1].get_lines()[0].get_xdata()
+    np.testing.assert_array_equal(shown, index.tz_localize(None).to_numpy())
+
+
+def test_labels_of_classes_are_in_the_pictures():
+    names = np.array(["rain", "cloud", "sun"])[np.round(1 + WAVE).astype(int)]
+    model = sgp.ContinualGP({"sky": sgp.Categorical(3)}, learning=None)
+    model.update(X, names)
+    prediction = model.predict(X)
+    some = names.astype(object)
+    some[3] = None
+    ax = model.plot(data=(X, some))[0]
+    assert set(_labels(ax)) >= {"rain", "cloud", "sun"}
+    tops = np.cumsum(prediction.probabilities, axis=1)
+    lines = [line for line in ax.lines if line.get_label() == "data"]
+    keep = np.arange(len(X)) != 3
+    np.testing.assert_array_equal(lines[0].get_xdata(), X[keep])
+    number = [prediction.classes.index(name) for name in names[keep]]
+    x = [np.interp(X[keep], *_curve(model, k)) for k in range(3)]
+    np.testing.assert_array_equal(np.sum(lines[0].get_ydata() > np.array(x), axis=0), number)
+    assert tops.shape[1] == 3
+    assert _labels(sgp.plot.calibration(prediction, names)) == ["cloud", "rain", "sun"]
+    assert _explained(model.plot_forecast(1.0, data=(X, names))[0]) == {"data"}
+
+
+def _curve(model, k):
+    """The upper edge of a class's share, along the picture."""
+    at = np.linspace(X[0] - 0.12, X[-1] + 0.12, 400)
+    return at, np.cumsum(model.predict(at).probabilities, axis=1)[:, k]
+
+
+def test_a_map_of_labelled_classes_and_their_dots():
+    soils = np.array(["clay", "sand"])[(PLANE[:, 0] > 0.5).astype(int)]
+    model = sgp.ContinualGP({"soil": sgp.Categorical(2)}, learning=None)
+    model.update(PLANE, soils)
+    ax = sgp.plot.channel(model, x=SIDES, data=(PLANE, soils), value="mean")
+    legends = [child for child in ax.get_children() if type(child).__name__ == "Legend"]
+    texts = {text.get_text() for legend in legends for text in legend.get_texts()}
+    assert texts == {"clay", "sand", "data", "inducing points"}
+
+
+def test_hyperparameters_of_the_default_kernel_are_drawn():
+    model = sgp.ContinualGP({"load": sgp.Gaussian()})
+    reports = [model.update(part, np.sin(part)) for part in np.split(X, 2)]
+    drawn = _labels(sgp.plot.hyperparameters(reports, "latent 0"))
+    assert {"latent 0 Matern12 variance", "latent 0 Matern52 lengthscale"} <= set(drawn)
+    assert len(sgp.plot.history(reports)) == 3
+
+
+def test_a_kernel_that_occurs_twice_is_numbered():
+    latents = sgp.Matern32(1.0) + sgp.Matern32(9.0)
+    model = sgp.ContinualGP(sgp.Gaussian(), latents=latents, learning=None)
+    drawn = _labels(sgp.plot.hyperparameters([model.update(X, WAVE)], "lengthscale"))
+    assert drawn == ["latent 0 Matern32 (1) lengthscale", "latent 0 Matern32 (2) lengthscale"]
 
 
 # -- matplotlib itself -----------------------------------------------------------------------------

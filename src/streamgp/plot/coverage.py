@@ -87,8 +87,10 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
         linewidth=1, color=style.paler(style.MODEL),
     )  # fmt: skip
     chance = _stats().binom.ppf([0.025, 0.975], len(low), 1 / bins) * bins / len(low)
-    for height, dash in ((1, "--"), *((limit, ":") for limit in chance)):
-        ax.axhline(height, color=style.PAST, linewidth=1, linestyle=dash)
+    looks = (1, "--", "ideal"), *((limit, ":", "chance") for limit in chance)
+    for height, dash, text in looks:
+        ax.axhline(height, color=style.PAST, linewidth=1, linestyle=dash, label=text)
+    style.legend_in_row(ax)
     ax.set_xlim(0, 1)
     style.label(ax, "probability transform P(Y ≤ y)", "density")
     return ax

@@ -152,6 +152,8 @@ def _maps(
         maps.on_map(panel, prediction, value, new, old)
         if wanted.inducing:
             marks.crosses(panel, [clocked(of_latent, axes) for of_latent in model.inducing_points])
+    if ax is None:
+        _say_once(panels[None])
     return panels, ()
 
 
@@ -252,8 +254,7 @@ def on_several(
         draw(name, on, first=number == 0)
     if ax is None:
         rows[0, 0].figure.align_ylabels(rows)
-        for panel in rows[:-1].flat:
-            panel.set_xlabel("")
+        _say_once(rows)
     return rows if each > 1 else rows[:, 0]
 
 
@@ -290,6 +291,14 @@ def _values(model: Model, value: Any, ax: Any) -> tuple[maps.Value, ...]:
     if value is not None or width_of(model) == 1:
         return (value or "mean",)
     return ("mean",) if ax is not None and np.size(ax) != 2 else ("mean", "std")
+
+
+def _say_once(rows: np.ndarray) -> None:
+    """Take away what the axes below and to the left say already."""
+    for panel in rows[:-1].flat:
+        panel.set_xlabel("")
+    for panel in rows[:, 1:].flat:
+        panel.set_ylabel("")
 
 
 def _stacked(count: int, each: int, width: int) -> np.ndarray:

@@ -17,6 +17,7 @@ _DASHES = ("-", "--", ":", "-.")
 
 MODEL, PAST, NEW, INK = BLUE, "0.4", VERMILION, "0.15"
 _FAINTEST, _RISE = 0.2, 0.7  # the opacity of a band that holds everything, and what others add
+_TALL = 8  # entries of a column that are higher than a panel
 _ENTRY, _LETTER = 28.0, 5.5  # of a legend: the width without its text, and of a letter, in points
 
 
@@ -90,6 +91,7 @@ def legend_beside(ax: Any, *, turned: bool = False) -> None:
     ax.legend(
         handles[::step], labels[::step], loc="upper left", bbox_to_anchor=(1.0, 1.02),
         frameon=False, handlelength=1.2, borderaxespad=0.4,
+        fontsize="medium" if len(labels) <= _TALL else "small",
     )  # fmt: skip
 
 

@@ -9,6 +9,10 @@ from streamgp.errors import DataError, problem
 from streamgp.online.report import UpdateReport
 from streamgp.plot import style
 
+_MANY = (
+    300.0  # the ratio of numbers from which on ticks between powers of ten get in each other's way
+)
+
 
 def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = None) -> Any:
     """Draw the prequential score of each channel: the log predictive density before learning.
@@ -208,11 +212,13 @@ def _are_kernels(value: Any) -> bool:
 
 
 def _log_scale(ax: Any) -> None:
-    """Use a logarithmic scale with plain numbers at its ticks, also between powers of ten."""
+    """Use a logarithmic scale with plain numbers at its ticks, between powers of ten if few."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.set_yscale("log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    low, high = ax.get_ylim()
+    between = (1, 2, 3, 5) if high < _MANY * low else (1,)
+    ax.yaxis.set_major_locator(LogLocator(subs=between))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
 
