@@ -63,7 +63,7 @@ def channel(
             latent function.
         note: Whether to say above a line when the inducing points leave more than 5% of the
             variance at past rows open. The note needs marked inducing points.
-        legend: Whether to draw a legend of the lines, intervals and marks.
+        legend: Whether to draw a legend of the lines, intervals and marks above the axes.
         ax: Matplotlib axes, or an array of one, or of two for both maps; by default those of a new
             figure.
 

@@ -18,7 +18,7 @@ _DASHES = ("-", "--", ":", "-.")
 MODEL, PAST, NEW, INK = BLUE, "0.4", VERMILION, "0.15"
 _FAINTEST, _RISE = 0.2, 0.7  # the opacity of a band that holds everything, and what others add
 _TALL = 8  # entries of a column that are higher than a panel
-_ENTRY, _LETTER = 28.0, 5.5  # of a legend: the width without its text, and of a letter, in points
+_ENTRY, _LETTER = 25.0, 5.5  # of a legend: the width without its text, and of a letter, in points
 
 
 def pyplot() -> Any:
