@@ -443,6 +443,8 @@ def test_a_model_of_two_inputs_is_drawn_as_the_mean_and_its_uncertainty(plane):
     assert sgp.plot.channel(plane, x=SIDES, value="std").get_xlabel() == "x₀"
     given = plt.subplots(1, 2)[1]
     assert sgp.plot.channel(plane, x=SIDES, ax=given).tolist() == given.tolist()
+    with pytest.raises(sgp.DataError, match="one axes to draw on; got 2"):
+        sgp.plot.channel(plane, x=SIDES, value="std", ax=given)
 
 
 @pytest.mark.parametrize(

@@ -134,15 +134,19 @@ def _maps(
 ) -> tuple[np.ndarray, Sequence[str]]:
     """Draw one map over two inputs, or two with the same marks; and return their axes."""
     axes = model.axes
-    sides = across(model, [part.x for part in seen if part is not None])
-    if wanted.x is not None:
+    if wanted.x is None:
+        sides = across(model, [part.x for part in seen if part is not None])
+    else:
         sides = [side(part, axis) for part, axis in zip(_pair(wanted.x), axes, strict=True)]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     prediction = model.predict(off_map(grid, axes), name)
     new, old = marks.drawable(prediction, *seen)
-    panels = (
-        _stacked(1, len(wanted.values), 2)[0] if ax is None else np.ravel(np.asarray(ax, object))
-    )
+    count = len(wanted.values)
+    panels = _stacked(1, count, 2)[0] if ax is None else np.ravel(np.asarray(ax, object))
+    if len(panels) != count:
+        raise DataError(
+            problem(f"{_NUMBERS[count]} axes to draw on", f"{len(panels)}", "Give one per map.")
+        )
     for value, panel in zip(wanted.values, panels, strict=True):
         style.label(panel, axis_label(axes[0], "x₀"), axis_label(axes[1], "x₁"))
         maps.surface(prediction, *sides, name=name, value=value, ax=panel)
