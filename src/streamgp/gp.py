@@ -232,6 +232,16 @@ class ContinualGP(plot.Drawn):
         return () if self.state is None else tuple(map(float, self.state.open_variance))
 
     @property
+    def shortest_waves(self) -> tuple[float, ...]:
+        """The length of the shortest wave of a season or a periodic kernel along each input.
+
+        A season has waves as short as its period over its harmonics. The length is infinite where
+        nothing repeats. Pictures are drawn finely enough for these waves.
+        """
+        state = self.state
+        return () if state is None else tuple(state.plain.shortest_waves(len(self.axes)).tolist())
+
+    @property
     def axes(self) -> tuple[Axis, ...]:
         """What each input column is; `axis.values(points)` turns the model's numbers into times."""
         return self._version.progress.schema.axes

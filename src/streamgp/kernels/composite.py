@@ -240,6 +240,11 @@ class OnColumns(Kernel):
     def summands(self) -> tuple[Kernel, ...]:
         return tuple(replaced(self, kernel=part) for part in self.kernel.summands())
 
+    def shortest_waves(self, width: int) -> Columns:
+        waves = np.full(width, np.inf)
+        waves[list(self.columns)] = self.kernel.shortest_waves(len(self.columns))
+        return waves
+
     def label(self) -> str:
         return f"{self.kernel.label()} on {', '.join(map(str, self.columns))}"
 

@@ -87,6 +87,11 @@ class Seasonal(Mean):
             period = durations.rounded(self.period)
         return (f"season {period}",) * self.size
 
+    def shortest_waves(self, width: int) -> Float[np.ndarray, " P"]:
+        waves = np.full(width, np.inf)
+        waves[0 if self.on is None else self.on] = self.period / self.harmonics
+        return waves
+
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> Mean:
         on = column_of(self.on, axes)
         if isinstance(self.period, str) and not axes[on].is_time:
