@@ -59,12 +59,17 @@ def parsed(text: Any) -> datetime.datetime | None:
     'UTC'
     >>> parsed("noon")
     """
-    if not (isinstance(text, str) and _BEGINS_WITH_A_DATE.match(text)):
+    if not (isinstance(text, str) and begins_with_a_date(text)):
         return None
     try:
         return datetime.datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+def begins_with_a_date(text: str) -> bool:
+    """Whether a text begins as those in ISO 8601 do that `parsed` reads."""
+    return _BEGINS_WITH_A_DATE.match(text) is not None
 
 
 def zone_name(zone: Any) -> str:
