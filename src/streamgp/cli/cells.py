@@ -70,7 +70,7 @@ class Reading:
         found = _Found(piece, needed)
         if len(found.frame):
             for name in self._required:
-                found.check_present(name)
+                found.check_present(name, found.frame[name])
             for name in self._data.columns:
                 self._read_input(found, name)
             if self._channels and self._data.value is not None:
@@ -83,37 +83,35 @@ class Reading:
     # -- inputs ----------------------------------------------------------------------------------
 
     def _read_input(self, found: "_Found", name: str) -> None:
-        found.check_present(name)
         cells = found.frame[name]
+        found.check_present(name, cells)
         if pd.api.types.is_datetime64_any_dtype(cells):
             self.kinds.setdefault(name, TIME if cells.dt.tz is None else ZONED)
         elif name in self._data.formats:
-            self._read_formatted(found, name, self._data.formats[name])
+            self._read_formatted(found, name, cells, self._data.formats[name])
         elif pd.api.types.is_numeric_dtype(cells) and self.kinds.get(name, NUMBER) == NUMBER:
             if cells.notna().any():
                 self.kinds[name] = NUMBER
             found.check_size(name, cells, np.arange(len(cells)))
         else:
-            self._read_text(found, name)
+            self._read_text(found, name, cells)
 
-    def _read_formatted(self, found: "_Found", name: str, form: str) -> None:
-        written = [_written(cell) for cell in found.frame[name]]
-        read = dates.formatted(written, form)
+    def _read_formatted(self, found: "_Found", name: str, cells: pd.Series, form: str) -> None:
+        read = dates.formatted([_written(cell) for cell in cells], form)
         self.kinds[name] = ZONED if dates.names_zone(form) else TIME
-        bad = read.isna().to_numpy() & found.frame[name].notna().to_numpy()
+        bad = read.isna().to_numpy() & cells.notna().to_numpy()
         remedy = "Correct it, or the `format` in [data]."
         found.add(np.flatnonzero(bad), name, f"a date of the form {form!r}", remedy)
         found.replace(name, read)
 
-    def _read_text(self, found: "_Found", name: str) -> None:
-        cells, known = found.frame[name], self.kinds.get(name)
+    def _read_text(self, found: "_Found", name: str, cells: pd.Series) -> None:
+        known = self.kinds.get(name)
+        whole = dates.iso(cells)
+        if whole is not None and known in (None, kind := _kind_of(whole)):
+            self.kinds[name] = kind
+            found.replace(name, whole)
+            return
         texts = [_written(cell) for cell in cells]
-        if known in (None, TIME, ZONED) and None not in texts:
-            read = dates.iso(texts)
-            if read is not None and known in (None, kind := _kind_of(read)):
-                self.kinds[name] = kind
-                found.replace(name, read)
-                return
         read = dates.iso_each(texts)
         numbers = _as_numbers(cells)
         is_date = read.notna().to_numpy()
@@ -178,7 +176,7 @@ class Reading:
             return  # the model says what is missing
         names = np.full(len(found.frame), channels[0], object)
         if name is not None:
-            found.check_present(name)
+            found.check_present(name, found.frame[name])
             names = np.array([_written(cell) for cell in found.frame[name]], object)
             known = np.isin(names.astype(str), channels) | found.frame[name].isna().to_numpy()
             found.add(np.flatnonzero(~known), name, f"a channel among {channels}")
@@ -214,12 +212,16 @@ class Reading:
         y = np.stack(values, axis=1)
         seen = self._check_whole(found, likelihood, columns, np.isnan(y), rows)
         usable = seen & is_usable(y).all(axis=1)
-        for name, numbers in zip(columns, values, strict=True):
-            found.check_size(name, numbers, np.flatnonzero(seen), rows)
+        if (usable != seen).any():
+            for name, numbers in zip(columns, values, strict=True):
+                found.check_size(name, numbers, np.flatnonzero(seen), rows)
         if usable.any():
             fit = likelihood.valid(y[usable, 0] if y.shape[1] == 1 else y[usable])
-            outside = rows[usable][~fit]
-            found.add(outside, columns[0], f"a value in the support of {family_name(likelihood)}")
+            found.add(
+                rows[usable][~fit],
+                columns[0],
+                f"a value in the support of {family_name(likelihood)}",
+            )
         return changed
 
     def _check_whole(
@@ -304,9 +306,9 @@ class _Found:
         for row in rows.tolist():
             self.bad.setdefault(row, self._of(row, None, expected, got, remedy))
 
-    def check_present(self, name: str) -> None:
+    def check_present(self, name: str, cells: pd.Series) -> None:
         """Note rows without a value in a column that needs one."""
-        gone = self.frame[name].isna().to_numpy()
+        gone = cells.isna().to_numpy()
         for row in np.flatnonzero(gone).tolist():
             bad = self._of(row, name, "a value", "an empty cell", "Fill it in.")
             self.bad.setdefault(row, bad)

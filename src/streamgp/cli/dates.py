@@ -30,15 +30,18 @@ def has_offset(text: str) -> bool:
     return len(text) > len("2024-01-31") and _OFFSET.search(text) is not None
 
 
-def iso(cells: Sequence[Any]) -> pd.Series | None:
-    """Dates in ISO 8601; None if one of the texts is none, or only some of them have an offset."""
-    if not all(map(begins_with_a_date, cells)):
+def iso(column: pd.Series) -> pd.Series | None:
+    """Dates in ISO 8601; None if one of the cells is none, or only some of them have an offset."""
+    texts = column.to_numpy(object)
+    try:
+        if not all(map(begins_with_a_date, texts)):
+            return None
+    except TypeError:  # something else than text
         return None
-    column = pd.Series(cells, dtype=str)
     try:
         return pd.to_datetime(column, format="ISO8601")
     except ValueError:
-        if not all(map(has_offset, cells)):
+        if not all(map(has_offset, texts)):
             return None
     try:  # the offsets differ, as around summer time
         return pd.to_datetime(column, format="ISO8601", utc=True)

@@ -26,7 +26,7 @@ MEANINGS = {
 
 def explained() -> str:
     """The statuses and their meanings, for the end of a help."""
-    lines = [f"    {status.value:<5} {meaning}" for status, meaning in MEANINGS.items()]
+    lines = [f"  {status.value:<5} {meaning}" for status, meaning in MEANINGS.items()]
     return "\n".join(["exit statuses:", *lines])
 
 

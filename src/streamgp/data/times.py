@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 _UNITS = ("s", "ms", "us", "ns")
-_BEGINS_WITH_A_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ]|$)")
+# Whether a text begins as those in ISO 8601 do that `parsed` reads.
+begins_with_a_date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ]|$)").match
 
 
 class MixedZonesError(TypeError):
@@ -65,11 +66,6 @@ def parsed(text: Any) -> datetime.datetime | None:
         return datetime.datetime.fromisoformat(text)
     except ValueError:
         return None
-
-
-def begins_with_a_date(text: str) -> bool:
-    """Whether a text begins as those in ISO 8601 do that `parsed` reads."""
-    return _BEGINS_WITH_A_DATE.match(text) is not None
 
 
 def zone_name(zone: Any) -> str:
