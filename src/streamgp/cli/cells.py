@@ -77,8 +77,8 @@ class Reading:
                 self._read_long(found, self._data.value)
             elif self._channels:
                 self._read_wide(found)
-        order = sorted([*piece.broken, *found.bad.values()], key=_order)
-        return found.without_bad(), order
+        bad = [each for _, each in sorted(found.bad.items())]
+        return found.without_bad(), sorted([*piece.broken, *bad], key=_order)
 
     # -- inputs ----------------------------------------------------------------------------------
 

@@ -73,20 +73,23 @@ class Feed:
     def __iter__(self) -> Iterator[Batch]:
         held: list[bytes] = []
         numbers: list[int] = []
-        while True:
-            self._skip_some()
-            came = self._follower.read(self._rows - len(held))
-            held += came.lines
-            numbers += came.numbers
-            if held and (came.ended or len(held) == self._rows):
-                self._place = _plain(came.place)
-                yield Batch(self._piece(came.header, held, numbers), self._place)
-                held, numbers = [], []
-            elif came.ended:
-                self._place = _plain(came.place)
-            elif not came.lines:
-                yield Batch(None, self._place)
-                time.sleep(_PAUSE)
+        try:
+            while True:
+                self._skip_some()
+                came = self._follower.read(self._rows - len(held))
+                held += came.lines
+                numbers += came.numbers
+                if held and (came.ended or len(held) == self._rows):
+                    self._place = _plain(came.place)
+                    yield Batch(self._piece(came.header, held, numbers), self._place)
+                    held, numbers = [], []
+                elif came.ended:
+                    self._place = _plain(came.place)
+                elif not came.lines:
+                    yield Batch(None, self._place)
+                    time.sleep(_PAUSE)
+        finally:
+            self._follower.close()
 
     def _skip_some(self) -> None:
         """Leave out rows that were learned by a run that did not follow the file."""
