@@ -17,7 +17,7 @@ from streamgp.errors import DataError, problem
 Label: TypeAlias = str | bool | int | float
 Kind: TypeAlias = Literal["number", "time", "label"]
 
-_LARGEST = 1e100  # squares of larger numbers overflow
+LARGEST = 1e100  # squares of larger numbers overflow
 _UNREADABLE = (TypeError, ValueError, ArithmeticError, AttributeError)
 
 
@@ -182,6 +182,11 @@ def as_array(values: Any, what: str) -> np.ndarray:
         raise _unreadable(f"{what} as numbers", values, error) from error
 
 
+def is_usable(values: np.ndarray) -> Bool[np.ndarray, " N"]:
+    """Which numbers can be computed with: not those that are NaN, infinite or too large."""
+    return np.abs(values) < LARGEST
+
+
 def check_finite(values: np.ndarray, what: str, rows: np.ndarray) -> None:
     """Raise an error where a number cannot be computed with.
 
@@ -193,13 +198,13 @@ def check_finite(values: np.ndarray, what: str, rows: np.ndarray) -> None:
     Raises:
         DataError: If a number is NaN, infinite or too large.
     """
-    usable = np.abs(values) < _LARGEST
+    usable = is_usable(values)
     if not usable.all():
         bad = np.flatnonzero(~usable)
         are = "is" if len(bad) == 1 else "are"
         raise DataError(
             problem(
-                f"finite {what}, below {_LARGEST:g} in size",
+                f"finite {what}, below {LARGEST:g} in size",
                 f"{counted(len(bad), 'value')} that {are} NaN, infinite or larger, "
                 f"{place(len(bad), rows[bad[0]])}",
                 "Leave such rows out: a missing observation needs no placeholder.",

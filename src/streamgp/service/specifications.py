@@ -176,6 +176,14 @@ def _check_data(config: Config) -> None:
                 "Name the columns of the rows that will come.",
             )
         )
+    if data.format is not None or data.on_error is not None:
+        raise ConfigurationError(
+            problem(
+                "`inputs`, `channel` and `value` in `data`",
+                "`format` or `on_error`, which are for `streamgp run`",
+                "Send dates in ISO 8601. A batch with a row that cannot be used is refused.",
+            )
+        )
     _at_most(len(names), 64, "input columns")
     if type(config.stream.samples) is not bool:
         raise ConfigurationError(
