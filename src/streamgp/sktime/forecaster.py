@@ -235,6 +235,6 @@ class ContinualGPForecaster(BaseForecaster):
             Arguments of the constructor, one dictionary per check.
         """
         return [
-            {"learning": None},
+            {"sp": 4, "learning": None},
             {"kernel": RBF(), "likelihood": "StudentT", "budget": 16, "learning": None},
         ]

@@ -16,6 +16,7 @@ _ANCHOR = pd.Timestamp("2001-01-01")
 _CYCLE = pd.Timedelta(days=28 * 365.25)  # after which dates are on the same days of the week again
 _MANY = 60  # steps that tell about how long one is: five years of months, twelve business weeks
 _DAY = pd.Timedelta(days=1)
+_A_DAY = 1.0  # as a step: days and steps are then the same
 
 
 def all_seasons(
@@ -36,16 +37,18 @@ def all_seasons(
             steps, or if an index has no steps.
     """
     step, given = _step(index), as_seasons(seasons)
-    if isinstance(index, pd.DatetimeIndex | pd.PeriodIndex) and step not in (None, 1.0):
-        for season in given:
-            _check_unit(season.period, step)
+    if isinstance(index, pd.DatetimeIndex | pd.PeriodIndex) and step not in (None, _A_DAY):
+        listed = seasons if isinstance(seasons, list | tuple) else [seasons]
+        for asked, season in zip(listed, given, strict=True):
+            if not isinstance(asked, Seasonal):  # which says that its numbers are days
+                _check_unit(season.period, step)
     several = isinstance(sp, Sequence | np.ndarray) and not isinstance(sp, str)
     counts = [] if sp is None else list(sp) if several else [sp]
     return given + tuple(_of_steps(count, step) for count in counts if count != 1)
 
 
 def _check_unit(period: float | str, step: float) -> None:
-    if isinstance(period, str) or not period.is_integer():
+    if isinstance(period, str) or not period.is_integer() or period < LEAST:
         return
     length, of_days = rounded(period * step), ""
     if period >= LEAST * step:
