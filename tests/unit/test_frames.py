@@ -645,7 +645,7 @@ def test_booleans_equal_zero_and_one(boolean, number, family):
 def test_text_does_not_mix_with_booleans_or_numbers(other, text, family):
     assert after(family, text, text).classes[:2] == ("no", "yes")
     for pair in ((text, other), (other, text)):
-        with pytest.raises(sgp.DataError, match="as in the first batch|labels at most"):
+        with pytest.raises(sgp.DataError, match=r"as in the first batch|labels at most"):
             after(family, *pair)
 
 

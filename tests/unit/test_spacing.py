@@ -98,7 +98,7 @@ def test_single_rows_tell_their_spacing_after_a_few(tmp_path):
 def test_seasons_of_a_mean_count_too():
     mean = {"y": sgp.Constant() + sgp.Seasonal(12) + sgp.Trend()}
     begun = sgp.ContinualGP(sgp.Gaussian(), mean=mean, learning=None)
-    with pytest.raises(sgp.ConfigurationError, match="365.25D"):
+    with pytest.raises(sgp.ConfigurationError, match=r"365\.25D"):
         begun.update(MONTHS, values(MONTHS))
     hour = pd.DataFrame({"speed": values(HOURS), "hour": HOURS.hour, "y": values(HOURS)})
     for on, period in (("speed", 1e-3), ("hour", 24)):

@@ -42,8 +42,9 @@ def all_seasons(
         for asked, season in zip(listed, given, strict=True):
             if not isinstance(asked, Seasonal):  # which says that its numbers are days
                 _check_unit(season.period, step)
-    several = isinstance(sp, Sequence | np.ndarray) and not isinstance(sp, str)
-    counts = [] if sp is None else list(sp) if several else [sp]
+    counts: list[Any] = [] if sp is None else [sp]
+    if isinstance(sp, Sequence | np.ndarray) and not isinstance(sp, str):
+        counts = list(sp)
     return given + tuple(_of_steps(count, step) for count in counts if count != 1)
 
 

@@ -35,7 +35,8 @@ class Seasonal(Mean):
 
     Args:
         period: A positive number in the units of the inputs or, if inputs are times, a duration:
-            text such as "7D", "365.25D", "12h" or "30min", a timedelta, or a number of days.
+            text such as "7D", "365.25D", "12h" or "30min", a timedelta, or a number of days. It
+            is at least twice the spacing of evenly spaced rows; their first few tell.
         harmonics: How many pairs of sine and cosine there are. Pair k has the period over k. More
             of them make room for sharper patterns.
         spread: The prior standard deviation of the first pair's weights, in units of the latent
