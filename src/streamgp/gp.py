@@ -359,6 +359,7 @@ class ContinualGP(plot.Drawn):
 
         Raises:
             DataError: If the data cannot be used. The model is then as it was.
+            ConfigurationError: If the rows are too far apart for a season.
         """
         layout = Layout(inputs, channel, value, columns)
         with self._changing() as (updater, progress):
@@ -411,6 +412,7 @@ class ContinualGP(plot.Drawn):
 
         Raises:
             DataError: If the data cannot be used.
+            ConfigurationError: If the rows are too far apart for a season.
 
         Examples:
             >>> import numpy as np, streamgp as sgp

@@ -50,11 +50,13 @@ class Column(NamedTuple):
         present = self.values[~self.missing][:1]
         if self.kind == "time":
             present = times.in_zone(present, self.zone) if self.zone else present.astype("M8[us]")
+        elif self.is_boolean:
+            present = present.astype(bool)
         return self._kind_in_words() + "".join(f", such as {value}" for value in present.tolist())
 
     def _kind_in_words(self) -> str:
         if self.kind != "time":
-            return f"{self.kind}s"
+            return "booleans" if self.is_boolean else f"{self.kind}s"
         return "times without a time zone" if self.zone is None else f"times in {self.zone}"
 
 
@@ -283,6 +285,8 @@ def _read_pandas(series: Any) -> Column:
         return _read_pandas_categories(series)
     if isinstance(dtype, pandas.DatetimeTZDtype):
         return _instants(series.dt.tz_convert(None).to_numpy(), times.zone_name(dtype.tz))
+    if isinstance(dtype, pandas.PeriodDtype):  # a period stands where it begins
+        return _instants(series.dt.to_timestamp().to_numpy(), None)
     if dtype.kind in "biuf":
         numbers = series.to_numpy(dtype=float, na_value=np.nan)
         return Column("number", numbers, np.isnan(numbers), is_boolean=dtype.kind == "b")

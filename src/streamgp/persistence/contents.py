@@ -189,6 +189,8 @@ def _check_progress(progress: Progress) -> None:
     records = progress.calibrations.values()
     require(all(_is_record(record) for record in records), "calibrations in finite numbers")
     require(set(progress.horizons) <= set(progress.seen), "horizons of channels")
+    places = [place for own in progress.places.values() for place in own]
+    require(bool(np.all(np.isfinite(places))), "finite places of the first rows")
 
 
 def _is_record(record: Calibration) -> bool:
