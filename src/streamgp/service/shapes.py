@@ -12,9 +12,9 @@ Table = dict[str, Any]
 
 
 class Strict(BaseModel):
-    """A request whose fields are all known."""
+    """A request whose fields are all known, and of their own type."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ProblemDocument(BaseModel):
