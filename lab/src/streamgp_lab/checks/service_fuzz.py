@@ -17,8 +17,8 @@ from streamgp_lab.checks import command
 from streamgp_lab.checks.served import Served
 
 _CONFIG = """
-# A description says what JSON a body may be. Whether its columns, names and settings fit the model is
-# for the service to say, by 422, and to a file or an Arrow stream that is none, too.
+# A description says what JSON a body may be. Whether its columns, names and settings fit the model
+# is for the service to say, by 422, and whether bytes are a file, an Arrow stream or CSV, too.
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", "3xx", "401", "403", "404", "409", "422", "429"]
 

@@ -161,8 +161,7 @@ def during_a_long_update(served: Served, seconds: float) -> tuple[np.ndarray, np
 
 
 def largest() -> bytes:
-    """The largest prediction of one channel that is permitted: as many inputs as there may be, and
-    as many quantiles of them as the answer may have."""
+    """The largest prediction of one channel: as many inputs and quantiles as there may be."""
     limits = Limits()
     columns = limits.answer // limits.predictions
     quantiles = columns - 5  # the input, mean, std, lower and upper
