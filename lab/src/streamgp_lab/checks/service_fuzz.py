@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from streamgp.client import Client
 from streamgp.service import new_token
@@ -67,7 +68,7 @@ def main(examples: int = 100) -> None:
         Served(Path(folder) / "fuzz.db", tokens=(token,)) as served,
     ):
         rows = [{"x": float(i), "y": float(i % 7)} for i in range(30)]
-        tables = {"channels": {"y": "Gaussian"}, "data": {"inputs": "x"}}
+        tables: dict[str, Any] = {"channels": {"y": "Gaussian"}, "data": {"inputs": "x"}}
         with Client(served.url, secret) as client:
             client.create("plant", **tables)
             client.model("plant").update(rows)
