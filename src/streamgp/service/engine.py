@@ -25,6 +25,7 @@ from streamgp.service.fleets import Common, Fleets
 from streamgp.service.lanes import Lanes
 from streamgp.service.metrics import Metrics
 from streamgp.service.problems import RefusedError, not_found
+from streamgp.service.readers import Readers
 from streamgp.service.recent import rows_of
 from streamgp.service.reports import Bookkeeping, Spoken, latest, spoken
 from streamgp.service.settings import Settings
@@ -79,6 +80,7 @@ class Engine:
         limits = settings.limits
         self.lanes = Lanes(settings.workers, limits.queue, limits.waiting)
         self.expiry = lives.Expiry(self.store, settings.keep_answers)
+        self.readers = Readers(settings.workers, limits.predict_seconds)
         self.fleets = Fleets(self.store, self.cache)
         self.hub = Hub(limits.subscribers)
         self.metrics = Metrics(self.cache, self.lanes)
@@ -87,6 +89,7 @@ class Engine:
         """Finish what has begun, and let go of the store."""
         self.hub.close()
         self.lanes.close()
+        self.readers.close()
         self.store.close()
 
     # -- models come and go --------------------------------------------------------------------
