@@ -103,7 +103,8 @@ class Positive(Node):
         return centre, np.where(is_below, self.below * self.spread, self.spread)
 
     def recentred(self, shift: np.ndarray) -> "Positive":
-        return replaced(self, log_centre=self.log_centre + shift)
+        # A sum of arrays of no dimensions is a number of NumPy's, and no array.
+        return replaced(self, log_centre=np.asarray(self.log_centre + shift))
 
     def believed(self, centre: np.ndarray, spread: np.ndarray) -> "Positive":
         """All numbers of a parameter have one spread: the largest of theirs."""
