@@ -6,6 +6,7 @@ float that JSON lacks. Arrays become tensors named by where they are.
 """
 
 import dataclasses
+import functools
 import types
 from typing import Any
 
@@ -87,8 +88,14 @@ def attributes(value: Any) -> dict[str, Any]:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
     if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {name: getattr(value, name) for name in _fields(type(value))}
     return vars(value)
+
+
+@functools.cache
+def _fields(cls: Any) -> dict[str, dataclasses.Field]:
+    """The fields of a dataclass by name."""
+    return {field.name: field for field in dataclasses.fields(cls)}
 
 
 def _unknown(value: Any, place: str) -> FileError:
@@ -135,7 +142,7 @@ def _decode_dict(value: dict, source: Tensors) -> dict:
 
 def _decode_array(value: dict, source: Tensors) -> Any:
     array = source[value["array"]]
-    return {"numpy": array.copy(), "scalar": array[()]}[value["kind"]]
+    return {"numpy": array, "scalar": array[()]}[value["kind"]]
 
 
 def _decode_function(value: dict, source: Tensors) -> Any:
@@ -175,7 +182,9 @@ def _complete(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
     """The fields, with the defaults of those that the class did not have when they were saved."""
     if not dataclasses.is_dataclass(cls):
         return fields
-    known = {field.name: field for field in dataclasses.fields(cls)}
+    known = _fields(cls)
+    if fields.keys() == known.keys():
+        return fields
     defaults = {
         name: _default(field)
         for name, field in known.items()
