@@ -12,7 +12,7 @@ from jaxtyping import AbstractArray
 
 Fits = Callable[[Any], bool]
 
-# What counts as one of these: numbers of NumPy's are numbers, and arrays without dimensions.
+# What counts as one of these. A number of NumPy's is also an array without dimensions.
 _KINDS: dict[Any, tuple[type, ...]] = {
     bool: (bool, np.bool_),
     int: (int, np.integer),
@@ -62,6 +62,13 @@ def _test_of_class(annotation: Any) -> Fits:
         return lambda value: True
     is_array = issubclass(annotation, AbstractArray)
     kinds = _KINDS.get(np.ndarray if is_array else annotation, (annotation,))
-    if bool in kinds or not issubclass(bool, kinds):
+    if annotation not in (bool, int, float):
         return lambda value: isinstance(value, kinds)
-    return lambda value: isinstance(value, kinds) and not isinstance(value, bool)
+    others = () if annotation is bool else (bool,)  # to Python, True is a whole number
+
+    def is_number(value: Any) -> bool:
+        if isinstance(value, np.ndarray) and not value.ndim:
+            value = value[()]
+        return isinstance(value, kinds) and not isinstance(value, others)
+
+    return is_number

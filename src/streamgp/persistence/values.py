@@ -35,6 +35,8 @@ def encode(value: Any, place: str, tensors: Tensors) -> Any:
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return value
+    if kind is np.str_:
+        return str(value)
     if kind is float:
         return value if np.isfinite(value) else {"float": str(value)}
     if kind is list:
