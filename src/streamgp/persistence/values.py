@@ -89,8 +89,9 @@ def attributes(value: Any) -> dict[str, Any]:
     """What a file has of an instance, by name."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
-    if dataclasses.is_dataclass(value):
-        return {name: getattr(value, name) for name in _fields(type(value))}
+    cls: Any = type(value)
+    if dataclasses.is_dataclass(cls):
+        return {name: getattr(value, name) for name in _fields(cls)}
     return vars(value)
 
 
