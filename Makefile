@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo serve-demo test test-nats test-types test-page test-postgres test-spark lint wheel dist docs bench clean
+.PHONY: setup demo serve-demo test test-nats test-openapi test-types test-page test-postgres test-spark lint wheel dist docs bench clean
 
 setup: .venv/ready
 
@@ -29,6 +29,10 @@ test-types: setup
 test-page: setup
 	command -v chromium >/dev/null || apt-get install --yes --quiet chromium || true
 	$(BIN)/pytest tests/service/test_page.py
+
+# The service against its own description, by all checks of schemathesis, with valid and invalid requests.
+test-openapi: setup
+	$(BIN)/streamgp-lab check service_fuzz --examples 30
 
 # Streams of a NATS server that the tests start themselves. Where it is missing and cannot be installed, they are skipped.
 test-nats: setup

@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import datetime
 import inspect
 import tomllib
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ EXAMPLE = """\
     inputs = "time"             # or a list of columns
     channel = "sensor"          # only for long tables: the column with the name of the channel
     value = "reading"           # only for long tables: the column with the value
+    format = "%d/%m/%Y %H:%M"   # only for dates that are not in ISO 8601
+    on_error = "stop"           # at a row that cannot be used; or "skip" to leave it out
 
     [model]                     # every line is optional
     latents = ["RBF", { kind = "Matern32", lengthscale = 2.0 }]     # or a number of functions
@@ -58,6 +61,8 @@ _SETTINGS: dict[str, tuple[type, ...]] = {
     "seed": (int,),
 }
 
+ON_ERROR = ("stop", "skip")
+_A_DATE = datetime.datetime(2001, 2, 3)
 _KINDS = {
     bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list",
     dict: "a table",
@@ -66,16 +71,74 @@ _KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """Which columns of a table are the inputs, and which hold channels and values."""
+    """Which columns of a table are the inputs, which hold channels and values, and how cells read.
+
+    Attributes:
+        inputs: The name of the input column, or a list of names.
+        channel: The column with the channels' names, if the table is long.
+        value: The column with the values, if the table is long.
+        format: The form of dates, as `strptime` has it; with several inputs, by column. None if
+            dates are in ISO 8601.
+        on_error: What to do with rows that cannot be used: "stop" before they are learned, or
+            "skip" them. If it is None, tables stop, and feeds of brokers skip.
+
+    Raises:
+        ConfigurationError: If a format or what to do on an error is unknown.
+    """
 
     inputs: str | list[str]
     channel: str | None = None
     value: str | None = None
+    format: str | dict[str, str] | None = None
+    on_error: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_error is not None and self.on_error not in ON_ERROR:
+            raise ConfigurationError(
+                problem('"stop" or "skip" for `on_error`', repr(self.on_error), "Correct [data].")
+            )
+        if self.format is not None:
+            self._check_formats()
 
     @property
     def columns(self) -> list[str]:
         """The names of the input columns."""
         return [self.inputs] if isinstance(self.inputs, str) else list(self.inputs)
+
+    @property
+    def formats(self) -> dict[str, str]:
+        """The form of the dates in each column that has one of its own."""
+        if isinstance(self.format, str):
+            return {self.columns[0]: self.format}
+        return dict(self.format or {})
+
+    @property
+    def meaning(self) -> dict[str, Any]:
+        """The settings that must be the same when a run is continued."""
+        return {k: v for k, v in dataclasses.asdict(self).items() if k != "on_error"}
+
+    def _check_formats(self) -> None:
+        columns = self.columns
+        is_table = isinstance(self.format, dict)
+        if not (is_table and set(self.formats) <= set(columns)) and not (
+            isinstance(self.format, str) and len(columns) == 1
+        ):
+            raise ConfigurationError(
+                problem(
+                    "one `format` for the one input column, or a table of them by input column",
+                    f"{self.format!r} for {columns}",
+                    f'Write, for example, `format = {{ {columns[0]} = "%d/%m/%Y" }}`.',
+                )
+            )
+        for form in self.formats.values():
+            if not _is_date_format(form):
+                raise ConfigurationError(
+                    problem(
+                        "a `format` of dates with %Y, %m, %d and the like",
+                        repr(form),
+                        'Write, for example, `format = "%d/%m/%Y %H:%M"`.',
+                    )
+                )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +200,7 @@ class Config:
         return {
             "channels": self.channels,
             "model": self.model,
-            "data": dataclasses.asdict(self.data),
+            "data": self.data.meaning,
             "stream": {"batch": self.stream.batch, "samples": self.stream.samples},
         }
 
@@ -196,6 +259,14 @@ def from_tables(tables: Mapping[str, Any]) -> Config:
         data=_called(Data, tables["data"], "[data]"),
         stream=_called(Stream, tables.get("stream", {}), "[stream]"),
     )
+
+
+def _is_date_format(form: Any) -> bool:
+    """Whether a format of `strptime` has at least a year."""
+    try:
+        return datetime.datetime.strptime(_A_DATE.strftime(form), form).year == _A_DATE.year
+    except (TypeError, ValueError):
+        return False
 
 
 def _kinds(module: Any, base: type) -> dict[str, type]:

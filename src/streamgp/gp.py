@@ -232,6 +232,16 @@ class ContinualGP(plot.Drawn):
         return () if self.state is None else tuple(map(float, self.state.open_variance))
 
     @property
+    def shortest_waves(self) -> tuple[float, ...]:
+        """The length of the shortest wave of a season or a periodic kernel along each input.
+
+        A season has waves as short as its period over its harmonics. The length is infinite where
+        nothing repeats. Pictures are drawn finely enough for these waves.
+        """
+        state = self.state
+        return () if state is None else tuple(state.plain.shortest_waves(len(self.axes)).tolist())
+
+    @property
     def axes(self) -> tuple[Axis, ...]:
         """What each input column is; `axis.values(points)` turns the model's numbers into times."""
         return self._version.progress.schema.axes
@@ -349,6 +359,7 @@ class ContinualGP(plot.Drawn):
 
         Raises:
             DataError: If the data cannot be used. The model is then as it was.
+            ConfigurationError: If the rows are too far apart for a season.
         """
         layout = Layout(inputs, channel, value, columns)
         with self._changing() as (updater, progress):
@@ -401,6 +412,7 @@ class ContinualGP(plot.Drawn):
 
         Raises:
             DataError: If the data cannot be used.
+            ConfigurationError: If the rows are too far apart for a season.
 
         Examples:
             >>> import numpy as np, streamgp as sgp

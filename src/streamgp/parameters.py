@@ -75,8 +75,8 @@ class Positive(Node):
         centre = value if centre is None else centre
         object.__setattr__(self, "log_value", np.asarray(np.log(np.asarray(value, float))))
         object.__setattr__(self, "log_centre", np.asarray(np.log(np.asarray(centre, float))))
-        object.__setattr__(self, "spread", spread)
-        object.__setattr__(self, "below", below)
+        object.__setattr__(self, "spread", float(spread))
+        object.__setattr__(self, "below", float(below))
         object.__setattr__(self, "least", 0.0)
 
     @property
@@ -103,7 +103,8 @@ class Positive(Node):
         return centre, np.where(is_below, self.below * self.spread, self.spread)
 
     def recentred(self, shift: np.ndarray) -> "Positive":
-        return replaced(self, log_centre=self.log_centre + shift)
+        # A sum of arrays of no dimensions is a number of NumPy's, and no array.
+        return replaced(self, log_centre=np.asarray(self.log_centre + shift))
 
     def believed(self, centre: np.ndarray, spread: np.ndarray) -> "Positive":
         """All numbers of a parameter have one spread: the largest of theirs."""
@@ -122,7 +123,7 @@ class Real(Node):
 
     def __init__(self, value: Any, spread: float = 1.0):
         object.__setattr__(self, "number", np.asarray(value, float))
-        object.__setattr__(self, "spread", spread)
+        object.__setattr__(self, "spread", float(spread))
 
     @property
     def value(self) -> np.ndarray:

@@ -1,6 +1,7 @@
 """A service that listens on a free port of this machine, and runs that follow feeds, for tests."""
 
 import contextlib
+import datetime
 import socket
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import numpy as np
 
 import streamgp as sgp
 from streamgp.service import Limits, Listening, Settings, server
+
+WEEK = datetime.timedelta(days=7)
 
 SPECIFICATION = {
     "channels": {"level": {"kind": "Gaussian", "noise": 0.3}, "alarm": "Bernoulli"},
@@ -57,11 +60,12 @@ def rows(count=10, begin=0, seed=0):
 
 
 @contextlib.contextmanager
-def serving(path, *, tokens=(), cache=8, port=0, sources=(), **limits):
+def serving(path, *, tokens=(), cache=8, port=0, sources=(), keep=WEEK, **limits):
     """A service in a thread of this process, and a client of it."""
     settings = Settings(
-        path, tokens, open=not tokens, limits=Limits(**limits), cache=cache, sources=sources
-    )
+        path, tokens, open=not tokens, limits=Limits(**limits), cache=cache, sources=sources,
+        keep_answers=keep,
+    )  # fmt: skip
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from functools import partial
 
 import pytest
 
@@ -55,8 +56,8 @@ def test_messages_that_cannot_be_learned_are_passed_over(tmp_path):
         assert wait_for(service, 8) == 8
         path.write_text(path.read_text() + bad)
         until = time.monotonic() + 20
-        source = f"file://{path}?model=plant"
-        while service.engine.store.offset(source)["offset"] < path.stat().st_size:
+        offset = partial(service.engine.store.offset, f"file://{path}", model="model/plant")
+        while offset()["offset"] < path.stat().st_size:
             assert time.monotonic() < until
             time.sleep(0.02)
         assert service.get("/v1/models/plant").json()["observations"]["level"] == 8
@@ -117,7 +118,7 @@ def test_a_topic_of_kafka_is_followed_through_restarts(tmp_path, topic):
         assert wait_for(service, 10) == 10
         send(rows(6, begin=10))
         assert wait_for(service, 16) == 16
-        assert service.engine.store.offset(url) == {"0": 8, "1": 8}
+        assert service.engine.store.offset(address, model="model/plant") == {"0": 8, "1": 8}
     send([*rows(4, begin=16), {"hour": 1.0, "other": 2.0}])
     with serving(tmp_path / "models.db", sources=(url,)) as service:
         assert wait_for(service, 20) == 20

@@ -170,7 +170,8 @@ def test_the_service_follows_a_stream_through_restarts(server, tmp_path):
         assert wait_for(service, 20) == 20
         time.sleep(0.5)
         assert wait_for(service, 20) == 20
-        assert service.engine.store.offset(source)["sequence"] == 22
+        place = service.engine.store.offset(url(server), model="model/plant")
+        assert place["sequence"] == 22
 
 
 def test_a_run_follows_a_stream_through_kills(server, tmp_path):

@@ -41,6 +41,14 @@ def is_problem(answer, status):
     return document
 
 
+def refused_by_protocol(answer, status):
+    """The form that errors have in the Open Inference Protocol."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json().keys() == {"error"}
+    return answer.json()["error"]
+
+
 def in_ndjson(batch):
     return "\n".join(json.dumps(row) for row in batch).encode(), "application/x-ndjson"
 
@@ -307,12 +315,14 @@ def test_bad_observations_are_refused_and_the_model_stays(shared, body, kind, st
         {"ahead": "1h", "every": "1h"},
         {"ahead": 10**9, "every": 1},
         {"inputs": ["x"]},
+        {"inputs": [True]},
+        {"inputs": [[False]]},
+        {"inputs": [1.0], "level": "0.9"},
         {"inputs": [[1.0, 2.0]]},
         {"inputs": {"minute": [1.0]}},
         {"inputs": [1.0], "channels": ["other"]},
         {"inputs": [1.0], "channels": []},
         {"inputs": [1.0], "level": 1.5},
-        {"inputs": [0.0] * 60_000},
         {"inputs": [1.0], "surprise": True},
     ],
 )
@@ -326,7 +336,7 @@ def test_a_model_without_data_says_so(service):
     made(service, "young")
     is_problem(service.post("/v1/models/young/predict", json={"inputs": [1.0]}), 422)
     is_problem(service.get("/v1/models/young/report"), 404)
-    is_problem(service.get("/v2/models/young/ready"), 400)
+    assert "without" in service.get("/v2/models/young/ready").json()["error"]
     assert service.get("/v1/models/young/picture").json()["x"] == []
     assert service.get("/v1/models/young/history").json()["columns"] == {}
 
@@ -392,4 +402,67 @@ def test_health_and_request_ids(service):
     answer = service.get("/healthz", headers={"X-Request-Id": "abc-1"})
     assert answer.headers["x-request-id"] == "abc-1"
     is_problem(service.get("/nowhere"), 404)
-    is_problem(service.put("/healthz"), 405)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "methods"),
+    [
+        ("PUT", "/healthz", {"GET"}),
+        ("PUT", "/v1/models", {"GET", "POST"}),
+        ("OPTIONS", "/v1/fleets", {"GET", "POST"}),
+        ("PATCH", "/v1/models/plant", {"GET", "DELETE"}),
+        ("POST", "/v1/models/plant/file", {"GET", "PUT"}),
+        ("DELETE", "/v1/models/plant/predict", {"POST"}),
+        ("PUT", "/", {"GET"}),
+    ],
+)
+def test_a_method_that_a_path_lacks_is_answered_with_those_it_has(shared, method, path, methods):
+    answer = shared.request(method, path)
+    is_problem(answer, 405)
+    assert {each.strip() for each in answer.headers["allow"].split(",")} == methods
+
+
+HALF = "\\ud800"  # of a character, as JSON may escape it
+RAW = b"\xed\xa0\x80"  # the same, as no UTF-8 has it
+
+
+@pytest.mark.parametrize("half", [HALF.encode(), RAW])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/models/half/observations", '[{"hour": 1, "level": 2, "%s": 1}]'),
+        ("/v1/models/half/observations", '[{"hour": 1, "%s": 2}]'),
+        ("/v1/models/half/observations", '[{"hour": "%s", "level": 2}]'),
+        ("/v1/fleets/half/observations?key=pump", '[{"hour": 1, "level": 2, "pump": "%s"}]'),
+        ("/v1/models/half/predict", '{"inputs": {"%s": [1]}}'),
+        ("/v1/models/half/predict", '{"inputs": ["%s"]}'),
+        ("/v1/models/half/predict", '{"inputs": [1], "channels": ["%s"]}'),
+        ("/v1/models/half/predict", '{"inputs": [1], "%s": 1}'),
+        ("/v1/models", '{"name": "%s", "channels": {"y": "Gaussian"}, "data": {"inputs": "t"}}'),
+        ("/v1/models", '{"name": "x", "channels": {"%s": "Gaussian"}, "data": {"inputs": "t"}}'),
+        ("/v1/models", '{"name": "x", "channels": {"y": "Gaussian"}, "data": {"inputs": "%s"}}'),
+        ("/v1/fleets", '{"name": "x", "channels": {"y": "%s"}, "data": {"inputs": "t"}}'),
+        ("/v2/models/half/infer", '{"id": "%s", "inputs": []}'),
+        (
+            "/v2/models/half/infer",
+            '{"inputs": [{"name": "%s", "datatype": "FP64", "shape": [1], "data": [1]}]}',
+        ),
+    ],
+)
+def test_half_a_character_anywhere_in_json_is_refused(shared, path, body, half):
+    if shared.get("/v1/models/half").status_code == 404:
+        made(shared, "half", rows())
+        assert shared.post("/v1/fleets", json=specification("half")).status_code == 201
+    kind = {"Content-Type": "application/json"}
+    answer = shared.post(path, content=body.encode().replace(b"%s", half), headers=kind)
+    assert answer.status_code == 422, answer.text
+    assert shared.get("/v1/models/x").status_code == 404
+
+
+def test_whole_characters_may_be_written_in_halves(service):
+    names = {"channels": {"\U0001f600": "Gaussian"}, "data": {"inputs": "hour"}}
+    assert service.post("/v1/models", json={"name": "smile", **names}).status_code == 201
+    body = b'[{"hour": 1, "\\ud83d\\ude00": 2}]'
+    kind = {"Content-Type": "application/json"}
+    answer = service.post("/v1/models/smile/observations", content=body, headers=kind)
+    assert answer.json()["observations"] == {"\U0001f600": 1}

@@ -15,7 +15,7 @@ from streamgp.errors import ConfigurationError
 from streamgp.service import Listening, Settings, new_token, read_tokens, server
 from streamgp.service.tokens import owner_of
 from tests.service.running import rows, serving, specification
-from tests.service.test_routes import is_problem
+from tests.service.test_routes import is_problem, refused_by_protocol
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +61,15 @@ REQUESTS = [
 @pytest.mark.parametrize(("scope", "method", "path", "body"), REQUESTS)
 def test_a_token_opens_what_its_scope_says_and_nothing_else(guarded, scope, method, path, body):
     missing = guarded.request(method, path, json=body)
-    is_problem(missing, 401)
+    refused = refused_by_protocol if path.startswith("/v2") else is_problem
+    refused(missing, 401)
     assert missing.headers["www-authenticate"].startswith("Bearer")
     for wrong in ("Bearer wrong", "Basic cmVhZA==", "bearer", "Bearer \xff"):
         headers = {"Authorization": wrong.encode("latin-1")}
-        is_problem(guarded.request(method, path, json=body, headers=headers), 401)
+        refused(guarded.request(method, path, json=body, headers=headers), 401)
     for other in {"read", "write", "admin"} - {scope}:
         headers = bearer(guarded, other)
-        is_problem(guarded.request(method, path, json=body, headers=headers), 403)
+        refused(guarded.request(method, path, json=body, headers=headers), 403)
     if not path.endswith("events"):
         answer = guarded.request(method, path, json=body, headers=bearer(guarded, scope))
         assert answer.status_code not in (401, 403)
@@ -130,7 +131,7 @@ def test_large_bodies_are_refused_before_they_are_read(guarded):
             yield b" " * 1000
 
     is_problem(guarded.post(where, content=endless(), headers=headers), 413)
-    reading = bearer(guarded, "read")
+    reading = {**bearer(guarded, "read"), "Content-Type": "application/json"}
     answer = guarded.post("/v1/models/plant/predict", content=endless(), headers=reading)
     is_problem(answer, 413)
 
@@ -225,7 +226,9 @@ def test_pages_of_other_sites_cannot_use_a_service_without_tokens(service):
     is_problem(service.post("/v1/models/plant/observations", content=b"[]"), 415)
     plain = {"Content-Type": "text/plain"}
     is_problem(service.post("/v1/models/plant/observations", content=b"[]", headers=plain), 415)
-    is_problem(service.post("/v1/models", content=b"{}", headers=plain), 422)
+    for path in ("/v1/models", "/v1/fleets", "/v1/models/plant/predict"):
+        is_problem(service.post(path, content=b"{}", headers=plain), 415)
+        is_problem(service.post(path, content=b"{}"), 415)
     assert "access-control-allow-origin" not in service.get("/v1/models").headers
 
 

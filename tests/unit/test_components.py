@@ -230,10 +230,10 @@ def test_names_of_latent_functions(kernel, columns, names):
 
 def test_names_of_seasons_in_time():
     day = np.datetime64("2025-01-01") + np.arange(30)
-    model = sgp.ContinualGP(sgp.Gaussian(), seasons=["7D", "12h", "365.25D"], learning=None)
+    model = sgp.ContinualGP(sgp.Gaussian(), seasons=["7D", 2.5, "365.25D"], learning=None)
     model.update(day, np.arange(30.0))
     parts = model.forecast(3, every="1D").components()
-    assert parts.names[1:4] == ("season 7D", "season 12h", "season 365.25D")
+    assert parts.names[1:4] == ("season 7D", "season 2.5D", "season 365.25D")
     frame = parts.to_frame()
     assert list(frame["x"]) == list(np.datetime64("2025-01-31") + np.arange(3))
     np.testing.assert_array_equal(frame["season 7D"], parts["season 7D"].mean)

@@ -287,6 +287,21 @@ class Unregistered(sgp.Gaussian):
     pass
 
 
+@sgp.register
+@dataclasses.dataclass(frozen=True, eq=False)
+class Forgetful(sgp.Gaussian):
+    """It has something that is no field."""
+
+    def __init__(self, noise=None):
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "error", False)
+        object.__setattr__(self, "unit", 0.5)
+
+    def start(self, y):
+        object.__setattr__(started := Forgetful(self.noise), "noise", Positive(self.unit))
+        return started
+
+
 @pytest.mark.parametrize(
     ("make", "what"),
     [
@@ -313,6 +328,43 @@ def test_what_could_not_be_read_again_is_not_written():
     model = sgp.ContinualGP(sgp.Gaussian(), batch_rows=1e4)
     with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.* number of rows"):
         model.to_bytes()
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=30.0))
+    with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.*budget is 30\.0"):
+        model.to_bytes()
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model.notes = "none"
+    with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.* notes by name"):
+        model.to_bytes()
+
+
+def test_what_would_be_read_otherwise_is_not_written():
+    """A class whose instances need more than their fields, which is all that is written."""
+    model = sgp.ContinualGP(Forgetful(), learning=None)
+    model.update(*batch(0))
+    with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.*no attribute"):
+        model.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    {
+        "noise": {"channels": sgp.Gaussian(noise=Positive(np.array(2), spread=np.float32(1.5)))},
+        "kernel": {"latents": sgp.RBF(Positive(2, spread=np.array(1), below=np.int64(2)))},
+        "flag": {"channels": sgp.Gaussian(error=np.False_)},
+        "text": {"channels": {np.str_("y"): sgp.Gaussian()}, "engine": np.str_("dense")},
+        "budget": {"inducing": sgp.Adaptive(np.float32(0.01), np.array(30))},
+        "column": {"latents": sgp.RBF().on(np.int64(0))},
+        "spread": {"mean": sgp.Constant(np.array(3.0))},
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_settings_may_be_numbers_of_any_kind(settings):
+    asked = {"channels": sgp.Gaussian(), "engine": "dense", **settings[1]}
+
+    def make():
+        return sgp.ContinualGP(**asked, learning=LEARNING)
+
+    assert_goes_on(make, updates(batch(0), batch(1)))
 
 
 def test_what_is_not_registered_cannot_be_loaded(monkeypatch):

@@ -181,13 +181,15 @@ def test_a_file_is_followed_through_rotation(folder):
 
 
 def test_rows_of_a_key_that_cannot_be_used_are_left_out(folder, capsys):
+    (folder / "ward.toml").write_text(CONFIG.replace("[data]", '[data]\non_error = "skip"'))
     bad = table()
     bad["alarm"] = bad["alarm"].astype(object)
     bad.loc[(bad["bed"] == "bed 4") & (bad["hour"] < 3), "alarm"] = 7
     bad.to_csv(folder / "data.csv", index=False)
     main(words(folder))
     said = capsys.readouterr().err
-    assert "Rows of 'bed 4' are left out" in said
+    assert "Line 6 of" in said
+    assert "6 rows left out: 6 without a value in the support of Bernoulli in 'alarm'" in said
     found = models(folder)
     assert found["bed 3"].observations["level"] == 20
     assert 0 < found["bed 4"].observations["level"] < 20

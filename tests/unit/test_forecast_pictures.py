@@ -62,16 +62,35 @@ def test_a_fan_has_the_median_and_every_band_of_the_forecast(daily):
     np.testing.assert_array_equal(drawn.get_xdata()[1:], expected.x)
     np.testing.assert_allclose(drawn.get_ydata()[1:], expected.quantile(0.5))
     assert drawn.get_xdata()[0] == DAY[-1]
-    bands = {c.get_label(): c for c in ax.collections}
+    _, *fan = ax.collections  # the band of the past, and those of the future
+    bands = dict(zip((0.8, 0.5), fan, strict=True))
     at_last = daily.predict(DAY[-1:], "load")
     for level in (0.5, 0.8):
         pairs = zip(expected.interval(level), at_last.interval(level), strict=True)
         lower, upper = (np.concatenate([now, later]) for later, now in pairs)
-        low, high = ends(bands[f"{100 * level:g}%"])
+        low, high = ends(bands[level])
         np.testing.assert_allclose([low, high], [lower.min(), upper.max()])
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [
         "80% interval", "mean", "80%", "50%", "median",
     ]  # fmt: skip
+
+
+def test_the_swatches_of_a_fan_look_like_its_bands(daily):
+    (ax,) = daily.plot_forecast("14D", channel="load", levels=(0.5, 0.95, 0.8))
+    _, *fan = ax.collections
+    seen = 1 - np.cumprod([1 - band.get_alpha() for band in fan])  # each on top of the ones before
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    swatches = dict(zip(names, ax.get_legend().legend_handles, strict=True))
+    alphas = [swatches[name].get_alpha() for name in ("95%", "80%", "50%")]
+    np.testing.assert_allclose(alphas, seen)
+    assert alphas == sorted(set(alphas))
+
+
+def test_nothing_is_shown_from_before_the_data_unless_it_is_asked_for(daily):
+    (ax,) = daily.plot_forecast("50D", channel="load")
+    assert np.diff(ax.get_xlim()) == pytest.approx(59 + 50)
+    (ax,) = daily.plot_forecast("50D", channel="load", back="90D")
+    assert np.diff(ax.get_xlim()) == pytest.approx(90 + 50)
 
 
 def test_the_past_reaches_back_as_far_as_it_is_asked_to(daily):
@@ -107,7 +126,7 @@ def test_calibrated_bands_are_those_of_the_interval():
     x, rng = np.linspace(0, 40, 400), np.random.default_rng(0)
     model.update_many(x, np.sin(x) + 0.1 * rng.normal(size=400))
     (ax,) = model.plot_forecast(2.0, levels=(0.95,), calibrated=True)
-    drawn = next(c for c in ax.collections if c.get_label() == "95%")
+    _, drawn = ax.collections
     x = np.concatenate([[40.0], 40 + 2 * np.linspace(0, 1, 201)[1:]])
     lower, upper = model.predict(x).interval(0.95, calibrated=True)
     np.testing.assert_allclose(ends(drawn), [lower.min(), upper.max()])
@@ -134,7 +153,7 @@ def test_components_stand_under_each_other(daily):
     np.testing.assert_allclose(drawn.get_ydata(), expected.components()["season 7D"].mean)
     np.testing.assert_allclose(axes[0].get_lines()[0].get_ydata(), expected.latent_mean)
     assert all(ax.get_shared_x_axes().joined(axes[0], ax) for ax in axes)
-    assert axes[-1].get_xlabel() == "x"
+    assert axes[-1].get_xlabel() == "time"
 
 
 def test_chosen_components_and_their_sum(plain):

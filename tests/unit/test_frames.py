@@ -50,6 +50,79 @@ def plain():
     return model
 
 
+NAMED = pd.DataFrame({"y": Y}, index=DATES.rename("date"))
+UNNAMED = NAMED.rename_axis(None)
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        (NAMED, UNNAMED),
+        (UNNAMED, NAMED),
+        (NAMED, UNNAMED["y"]),
+        (NAMED["y"], UNNAMED),
+        (NAMED.reset_index(), UNNAMED),
+        (NAMED, NAMED.reset_index()),
+        (NAMED, UNNAMED.set_axis(DATES.to_period("6h"))),
+    ],
+)
+def test_an_index_of_times_needs_no_name(first, later):
+    inputs = None if isinstance(first, pd.Series) or "date" not in first else "date"
+    frame = later.to_frame() if isinstance(later, pd.Series) else later
+    models = [single(inducing=sgp.Adaptive()) for _ in range(3)]
+    for model in models:
+        model.update(first[:4], inputs=inputs)
+    models[0].update(DATES[4:], Y[4:])
+    models[1].update(later[4:])
+    models[2].update_many(later[4:])
+    assert_same(models[0], models[1])
+    assert models[2].observations == {"y": 8}
+    expected = models[0].predict(DATES).mean
+    np.testing.assert_array_equal(models[0].predict(frame).mean, expected)
+
+
+def test_an_index_stands_for_times_that_no_column_has():
+    both = UNNAMED.assign(height=X)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
+    model.update(both.rename_axis("date").reset_index(), inputs=["date", "height"])
+    model.update(both)
+    assert model.observations == {"y": 16}
+    with pytest.raises(sgp.DataError, match="'date' of the first frame"):
+        model.predict(UNNAMED)  # which has no heights either
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        (UNNAMED.rename_axis("day"), "an index named 'day'.*rename_axis"),
+        (UNNAMED.set_axis(X), "an index without a name"),  # numbers may be those of rows
+        (UNNAMED.reset_index(drop=True), "an index that only counts the rows"),
+        (pl.DataFrame({"day": DATES.to_numpy(), "y": Y}), "'day'"),
+    ],
+)
+def test_an_index_or_column_of_another_name(later, message):
+    model = single()
+    model.update(NAMED)
+    for call in (model.update, model.update_many, model.predict):
+        with pytest.raises(sgp.DataError, match=f"'date'.*{message}"):
+            call(later)
+    assert model.observations == {"y": 8}
+
+
+def test_periods_are_times():
+    months = pd.period_range("2024-01", periods=8, freq="M")
+    expected, *others = (single(inducing=sgp.Adaptive()) for _ in range(4))
+    expected.update(months.to_timestamp(), Y)
+    others[0].update(months, Y)
+    others[1].update(pd.Series(Y, months))
+    others[2].update(pd.DataFrame({"month": months, "y": Y}), inputs="month")
+    for model in others:
+        assert_same(expected, model)
+    np.testing.assert_array_equal(
+        others[0].predict(months).x, expected.predict(months.to_timestamp()).x
+    )
+
+
 @pytest.fixture(scope="module")
 def weather():
     model = several()
@@ -503,6 +576,84 @@ def test_yes_and_no():
     model.update(X, (X > 3).astype(int))  # the same in numbers
     gaps = pd.DataFrame({"t": X, "y": pd.array([True, None] * 4, "boolean")})
     assert model.update(gaps, inputs="t").dropped == {"y": "4 missing values"}
+
+
+FLAGS = [True, False, True, True, False, True, False, False]
+FLAGS_OR_NONE = [True, None, True, True, False, True, False, False]
+AS_BOOLEANS = {
+    "bool": pd.Series(FLAGS),
+    "nullable": pd.array(FLAGS_OR_NONE, "boolean"),
+    "objects": pd.Series(FLAGS, dtype=object),
+    "objects and none": pd.Series(FLAGS_OR_NONE, dtype=object),
+    "categories": pd.Categorical(FLAGS),
+    "categories and none": pd.Categorical(FLAGS_OR_NONE),
+    "polars": pl.Series(FLAGS_OR_NONE),
+}
+AS_NUMBERS = {
+    "integers": pd.Series(FLAGS).astype(int),
+    "nullable integers": pd.array(FLAGS_OR_NONE, "boolean").astype("Int64"),
+    "floats": np.array(FLAGS_OR_NONE, float),
+}
+AS_TEXT = {
+    "text": pd.Series(np.where(FLAGS, "yes", "no"), dtype="string"),
+    "text in categories": pd.Categorical(np.where(FLAGS, "yes", "no")),
+}
+WITH_TWO = {"bernoulli": sgp.Bernoulli(), "two": sgp.Categorical(2), "three": sgp.Categorical(3)}
+
+
+def flagged(values):
+    return pd.DataFrame({"t": X, "y": values})
+
+
+def after(family, *batches):
+    model = single(family, inducing=GRID)
+    for batch in batches:
+        model.update(flagged(batch), inputs="t")
+    return model.predict(X)
+
+
+@pytest.mark.parametrize("family", [*WITH_TWO.values(), sgp.Ordinal(3)], ids=[*WITH_TWO, "grades"])
+@pytest.mark.parametrize("first", AS_BOOLEANS.values(), ids=AS_BOOLEANS)
+def test_booleans_are_labels(first, family):
+    found = after(family, first)
+    assert found.classes[:2] == (False, True)
+    assert all(type(label) is bool for label in found.classes[:2])
+    assert set(found.label) <= set(found.classes)
+    assert set(np.ravel(found.sample(5))) <= set(found.classes)
+    np.testing.assert_allclose(
+        found.log_density(FLAGS), np.log(found.probabilities[range(8), np.array(FLAGS, int)])
+    )
+
+
+@pytest.mark.parametrize("family", WITH_TWO.values(), ids=WITH_TWO)
+@pytest.mark.parametrize("number", AS_NUMBERS.values(), ids=AS_NUMBERS)
+@pytest.mark.parametrize("boolean", AS_BOOLEANS.values(), ids=AS_BOOLEANS)
+def test_booleans_equal_zero_and_one(boolean, number, family):
+    """Either may come first, and names the classes."""
+    named, numbered = after(family, boolean, number), after(family, number, boolean)
+    assert named.classes[:2] == (False, True)
+    assert [type(label) for label in numbered.classes[:2]] == [int, int]
+    in_numbers = after(family, number, np.asarray(pd.array(boolean, "boolean").astype("Float64")))
+    np.testing.assert_array_equal(numbered.probabilities, in_numbers.probabilities)
+    turned = after(family, np.asarray(pd.array(boolean, "boolean").astype("Float64")), number)
+    np.testing.assert_array_equal(named.probabilities, turned.probabilities)
+
+
+@pytest.mark.parametrize("family", WITH_TWO.values(), ids=WITH_TWO)
+@pytest.mark.parametrize("text", AS_TEXT.values(), ids=AS_TEXT)
+@pytest.mark.parametrize("other", [*AS_BOOLEANS.values(), *AS_NUMBERS.values()])
+def test_text_does_not_mix_with_booleans_or_numbers(other, text, family):
+    assert after(family, text, text).classes[:2] == ("no", "yes")
+    for pair in ((text, other), (other, text)):
+        with pytest.raises(sgp.DataError, match=r"as in the first batch|labels at most"):
+            after(family, *pair)
+
+
+def test_a_boolean_that_is_refused_is_called_one():
+    with pytest.raises(sgp.DataError, match=r"\['no', 'yes'\].*booleans, such as True"):
+        after(sgp.Bernoulli(), AS_TEXT["text"], AS_BOOLEANS["bool"])
+    with pytest.raises(sgp.DataError, match="as booleans, as in the first batch"):
+        after(sgp.Categorical(3), AS_BOOLEANS["bool"], np.arange(8) % 3)
 
 
 def test_grades_need_an_order():

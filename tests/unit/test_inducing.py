@@ -268,3 +268,21 @@ def test_a_strategy_may_choose_what_it_keeps():
 def test_what_is_no_strategy_is_refused():
     with pytest.raises(sgp.ConfigurationError, match="AbstractStrategy"):
         sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive)
+
+
+def test_a_point_without_prior_variance_counts_for_nothing_where_there_is_no_room():
+    """The line's factor is zero at 0, which is the first point; the other points fill the budget.
+
+    Warnings of NumPy would be errors here.
+    """
+    model = sgp.ContinualGP(
+        sgp.Gaussian(),
+        latents=(sgp.Linear() + 1.0) * sgp.Linear(),
+        engine="dense",
+        inducing=sgp.Adaptive(budget=3),
+        learning=None,
+    )
+    for place_ in (0.0, -1.0, 2.0, -3.0):
+        model.update(np.full(5, place_), np.full(5, np.sin(place_)))
+    assert len(model.inducing_points[0]) <= 3
+    assert np.isfinite(model.predict([1.0]).mean).all()

@@ -1,5 +1,7 @@
 """BFGS in one loop: finds optima, never ends worse than it began, survives bad regions."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,26 @@ def test_nothing_to_learn():
     best, evaluations = maximise(lambda p: (0.0, p), np.zeros(0), evaluations=5)
     assert best.size == 0
     assert evaluations == 0
+
+
+def test_every_step_is_the_textbooks():
+    """Directions are those of the inverse Hessian as it is usually written, with its products."""
+    generator = np.random.default_rng(0)
+    turned = np.linalg.qr(generator.normal(size=(12, 12)))[0]
+    curvature, passes = turned * generator.uniform(0.2, 0.8, 12) @ turned.T, []
+
+    def quadratic(p):
+        gradient = -curvature @ (p - 0.5)
+        passes.append((p, gradient))
+        return 0.5 * float((p - 0.5) @ gradient), gradient
+
+    maximise(quadratic, np.zeros(12), evaluations=12)
+    inverse, one = np.eye(12), np.eye(12)
+    for (point, gradient), (following, after) in itertools.pairwise(passes):
+        step, change = following - point, gradient - after
+        np.testing.assert_allclose(step, inverse @ gradient, rtol=1e-9, atol=1e-12)
+        if point is passes[0][0]:
+            inverse = inverse * (step @ change) / (change @ change)
+        left = one - np.outer(step, change) / (step @ change)
+        inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ change)
+    assert len(passes) > 6

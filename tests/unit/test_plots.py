@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
+from matplotlib.dates import ConciseDateFormatter, date2num
 from scipy import special, stats
 
 import streamgp as sgp
 from streamgp.data.axes import Axis
 from streamgp.parameters import unwrap
-from streamgp.plot import style
+from streamgp.plot import grids, style
 
 X = np.linspace(0, 6, 24)
 AT = np.linspace(-1, 7, 16)
@@ -87,6 +88,7 @@ class Given:
         self.inducing_points = (np.zeros((2, width)),)
         self.open_variance = (0.0,)
         self.axes = (Axis(),) * width
+        self.shortest_waves = (np.inf,) * width
 
     def predict(self, x, channel=None):
         return self.prediction
@@ -94,6 +96,11 @@ class Given:
 
 def _labels(ax):
     return ax.get_legend_handles_labels()[1]
+
+
+def _explained(ax):
+    """What the legend has."""
+    return {text.get_text() for text in ax.get_legend().get_texts()}
 
 
 def _by_label(ax, text):
@@ -238,19 +245,13 @@ def test_a_model_draws_itself(single, ax):
     assert plt.get_fignums() == [ax.figure.number]
 
 
-def test_the_current_axes_are_the_default(single):
-    first, second = plt.subplots(1, 2)[1]
-    plt.sca(first)
-    assert single.plot(x=AT)[0] is first
-    assert not second.lines
-    assert len(plt.get_fignums()) == 1
-
-
-def test_without_a_past_there_is_no_legend(single, ax):
+def test_without_a_past_data_are_not_new(single, ax):
     single.plot(x=AT, data=(X, WAVE), inducing=False, ax=ax)
-    assert _labels(ax) == ["95% interval", "mean", "new data"]
-    assert ax.get_legend() is None
+    assert _labels(ax) == ["95% interval", "mean", "data"]
+    assert _explained(ax) == {"95% interval", "mean", "data"}
     assert not ax.patches
+    single.plot(x=AT, legend=False, ax=(other := plt.subplots()[1]))
+    assert other.get_legend() is None
 
 
 def test_past_and_new_are_told_apart(single, ax):
@@ -260,14 +261,14 @@ def test_past_and_new_are_told_apart(single, ax):
     np.testing.assert_array_equal(new.get_ydata(), WAVE[12:])
     (ground,) = ax.patches
     assert ground.get_x() == X[12]
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["past data", "new data"]
+    assert {"past data", "new data"} < _explained(ax)
 
 
 def test_a_past_without_data_is_a_range(single, ax):
     single.plot(x=AT, past=(0.0, 2.0), data=(X[12:], WAVE[12:]), ax=ax)
     past, _ = ax.patches
     assert (past.get_x(), past.get_width()) == (0.0, 2.0)
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["past range", "new data"]
+    assert {"past range", "new data"} < _explained(ax)
 
 
 def test_the_callers_labels_stay(single, ax):
@@ -305,7 +306,7 @@ def test_a_model_of_times_is_drawn_over_those_of_its_data(zone, ax):
 def test_no_observations_are_as_good_as_none_given(single, ax):
     single.plot(x=AT, data=(X[:0], X[:0]), past=(X, WAVE), ax=ax)
     assert "new data" not in _labels(ax)
-    assert ax.get_legend() is None
+    assert "past data" in _explained(ax)
 
 
 def test_several_channels_share_a_figure(mixed):
@@ -314,7 +315,9 @@ def test_several_channels_share_a_figure(mixed):
     axes = model.plot(x=AT, data=batch, past=batch)
     assert [each.get_ylabel() for each in axes] == ["load", "humidity"]
     assert [each.get_xlabel() for each in axes] == ["", "x"]
-    assert [each.get_legend() is None for each in axes] == [True, False]
+    first, second = map(_explained, axes)
+    assert "mean" in first
+    assert second == {"past data", "new data", "new range"}  # the first one has the others
     assert "new data" not in _labels(axes[0])
     assert len(plt.get_fignums()) == 1
     rows = [line for line in axes[0].lines if line.get_marker() == "|"]
@@ -356,7 +359,7 @@ def test_one_channel_is_an_array_of_one(single, mixed):
         (several,) = sgp.plot.channels(single, x=AT, data=data)
         one = sgp.plot.channel(single, x=AT, data=data, ax=plt.subplots()[1])
         for ax in (several, one, *single.plot(x=AT, data=data, ax=plt.subplots()[1])):
-            np.testing.assert_array_equal(_by_label(ax, "new data").get_ydata(), WAVE)
+            np.testing.assert_array_equal(_by_label(ax, "data").get_ydata(), WAVE)
 
 
 @pytest.mark.parametrize(
@@ -423,6 +426,60 @@ def test_a_map_has_the_names_of_its_inputs(ax):
     model.axes = Axis("east"), Axis("north")
     sgp.plot.channel(model, x=SIDES, ax=ax)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("east", "north")
+
+
+def test_a_model_of_two_inputs_is_drawn_as_the_mean_and_its_uncertainty(plane):
+    y = PLANE.sum(axis=1)
+    ((left, right),) = plane.plot(x=SIDES, data=(PLANE[10:], y[10:]), past=(PLANE[:10], y[:10]))
+    grid = np.stack(np.meshgrid(*SIDES), -1).reshape(-1, 2)
+    expected = plane.predict(grid)
+    for ax, values in ((left, expected.mean), (right, expected.std)):
+        np.testing.assert_allclose(ax.collections[0].get_array(), values.reshape(7, 9))
+        offsets = [marks.get_offsets() for marks in ax.collections[1:]]
+        np.testing.assert_array_equal(np.concatenate(offsets), PLANE)
+        assert len(_by_label(ax, "inducing points").get_xdata()) == len(PLANE[::3])
+    assert _explained(left) == {"past data", "new data", "inducing points"}
+    assert len(left.figure.axes) == 4  # with their colour bars
+    assert sgp.plot.channel(plane, x=SIDES, value="std").get_xlabel() == "x₀"
+    given = plt.subplots(1, 2)[1]
+    assert sgp.plot.channel(plane, x=SIDES, ax=given).tolist() == given.tolist()
+    with pytest.raises(sgp.DataError, match="one axes to draw on; got 2"):
+        sgp.plot.channel(plane, x=SIDES, value="std", ax=given)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "columns", "label"),
+    [(sgp.Bernoulli(), 2, "P(y), standard deviation"), (sgp.Categorical(3), 3, "P(another y)")],
+)
+def test_the_uncertainty_of_kinds(likelihood, columns, label):
+    mean = _slope(columns)[:, 1] if columns == 2 else _slope(3)
+    prediction = _prediction(likelihood, mean)
+    ax = sgp.plot.surface(prediction, *SIDES, value="std")
+    if columns == 2:
+        expected = np.sqrt(prediction.epistemic)
+    else:
+        expected = 1 - prediction.probabilities.max(axis=1)
+    np.testing.assert_allclose(ax.collections[0].get_array(), expected.reshape(7, 9))
+    assert ax.figure.axes[1].get_ylabel() == label
+
+
+def test_a_map_whose_first_input_is_a_time():
+    hours = pd.date_range("2024-05-01", periods=40, freq="6h", tz="Europe/Madrid")
+    depth = np.arange(40.0) % 7
+    table = pd.DataFrame({"time": hours, "depth": depth, "oxygen": 8 - 0.2 * depth})
+    model = sgp.ContinualGP({"oxygen": sgp.Gaussian()}, learning=None)
+    model.update(table, inputs=["time", "depth"])
+    ((left, right),) = model.plot(data=table)
+    assert isinstance(left.xaxis.get_major_formatter(), ConciseDateFormatter)
+    assert left.get_xlabel() == "time (Europe/Madrid)"
+    dots = left.collections[1].get_offsets()[:, 0]
+    np.testing.assert_allclose(dots, date2num(hours.tz_localize(None)))  # as clocks show them
+    right.figure.canvas.draw()
+    x = hours.tz_localize(None).to_numpy()[:3], depth[:2]
+    mesh = sgp.plot.channel(model, x=(hours[:3], depth[:2]), value="mean").collections[0]
+    pairs = pd.DataFrame({"time": np.tile(hours[:3], 2), "depth": np.repeat(depth[:2], 3)})
+    np.testing.assert_allclose(np.ravel(mesh.get_array()), model.predict(pairs).mean)
+    assert sgp.plot.surface(model.predict(pairs), *x).get_xlabel() == "x₀"
 
 
 def test_a_map_of_deviations_and_the_default_grid(plane, ax):
@@ -639,6 +696,191 @@ def test_what_calibration_refuses():
         sgp.plot.pit(prediction, np.zeros(3))
     with pytest.raises(sgp.DataError, match="support"):
         sgp.plot.calibration(prediction, np.full(3, 7.0))
+
+
+# -- figures, grids, dates and labels ------------------------------------------------------------
+
+
+def test_nothing_is_drawn_into_axes_that_were_not_given(single, plane, mixed):
+    mean, noise = _drawn()
+    prediction = _prediction(sgp.Gaussian(noise=0.6), mean, variance=0.64)
+    grid = plane.predict(np.stack(np.meshgrid(*SIDES), -1).reshape(-1, 2))
+    reports = mixed[1]
+    pictures = [
+        lambda: sgp.plot.band(single.predict(AT), AT),
+        lambda: sgp.plot.calibration(prediction, mean + noise),
+        lambda: sgp.plot.channel(single, x=AT),
+        lambda: sgp.plot.channel(plane, x=SIDES),
+        lambda: sgp.plot.channels(mixed[0], x=AT),
+        lambda: sgp.plot.components(single),
+        lambda: sgp.plot.forecast(single, 2.0),
+        lambda: sgp.plot.forecasts(mixed[0], 2.0),
+        lambda: sgp.plot.history(reports),
+        lambda: sgp.plot.hyperparameters(reports),
+        lambda: sgp.plot.inducing(reports),
+        lambda: sgp.plot.pit(prediction, mean + noise),
+        lambda: sgp.plot.retention(np.tri(3)),
+        lambda: sgp.plot.scores(reports),
+        lambda: sgp.plot.surface(grid, *SIDES),
+        lambda: single.plot(x=AT),
+        lambda: single.plot_forecast(2.0),
+        lambda: single.plot_components(),
+    ]
+    somebodys = plt.subplots()[1]
+    for number, picture in enumerate(pictures, start=2):
+        plt.sca(somebodys)
+        drawn = np.ravel(np.asarray(picture(), object))
+        assert not somebodys.has_data()
+        assert somebodys.figure not in {ax.figure for ax in drawn}
+        assert len(plt.get_fignums()) == number  # one more
+    made = {name for name in sgp.plot.__all__ if name != "Drawn"}
+    assert made <= {name for picture in pictures for name in picture.__code__.co_names}
+
+
+def test_a_history_on_given_axes(mixed):
+    given = plt.subplots(3)[1]
+    assert sgp.plot.history(mixed[1], ax=given).tolist() == given.tolist()
+    with pytest.raises(sgp.DataError, match="three axes"):
+        sgp.plot.history(mixed[1], ax=given[:2])
+
+
+def test_narrow_bands_are_darker_in_the_legend_too(single, ax):
+    for level in (0.95, 0.8, 0.5):
+        sgp.plot.band(single.predict(AT), AT, level=level, ax=ax)
+    swatches = [patch.get_facecolor()[3] for patch in ax.legend().get_patches()]
+    assert swatches == sorted(set(swatches))
+    assert len(swatches) == 3
+
+
+def _points_a_cycle(ax, period):
+    (line,) = (line for line in ax.get_lines() if line.get_label() == "mean")
+    return period / np.max(np.diff(line.get_xdata()))
+
+
+@pytest.mark.parametrize(
+    ("settings", "waves"),
+    [
+        ({"seasons": [1.0]}, 6),  # the harmonics of a season
+        ({"seasons": [sgp.Seasonal(1.0, harmonics=2), 9.0]}, 2),
+        ({"latents": sgp.kernels.Cosine(period=sgp.fixed(1.0)) + sgp.Matern32()}, 1),
+        ({"latents": 2.0 * sgp.SHO(period=sgp.fixed(1.0), quality=3.0)}, 1),
+        ({"latents": sgp.Periodic(period=sgp.fixed(1.0)) * sgp.Matern32(50.0)}, 2),
+    ],
+)
+def test_the_shortest_wave_is_drawn_finely(settings, waves):
+    x = np.arange(0, 150, 0.5)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, **settings)
+    model.update(x, np.sin(2 * np.pi * x))
+    assert model.shortest_waves == (pytest.approx(1 / waves),)
+    enough = 7.99 * waves  # eight but for rounding
+    assert _points_a_cycle(model.plot()[0], 1.0) >= enough
+    ax = model.plot_forecast(60.0)[0]
+    assert _points_a_cycle(ax, 1.0) >= enough
+    (ahead,) = (line for line in ax.get_lines() if line.get_label() == "median")
+    assert 1 / np.max(np.diff(ahead.get_xdata())) >= enough
+    components = model.plot_components(ahead=60.0)[0].get_lines()[0]
+    assert 1 / np.max(np.diff(components.get_xdata())) >= enough
+
+
+def test_a_season_of_times_is_drawn_finely():
+    hours = np.datetime64("2024-01-01") + np.arange(24 * 60) * np.timedelta64(1, "h")
+    model = sgp.ContinualGP(sgp.Gaussian(), seasons=["1D"], learning=None)
+    model.update(hours, np.sin(np.arange(len(hours)) / 24 * 2 * np.pi))
+    assert _points_a_cycle(model.plot()[0], np.timedelta64(1, "D")) >= 47.9
+
+
+def test_too_many_waves_for_the_points_become_no_slow_ones():
+    shares = grids.shares(20_000.0)  # waves
+    assert len(shares) == grids.MOST
+    assert np.all(np.diff(shares) > 0)
+    seen = np.sin(2 * np.pi * 20_000 * shares).reshape(100, -1)
+    assert np.all(seen.max(axis=1) > 0.9)  # everywhere the wave is seen at its full height
+    assert np.all(seen.min(axis=1) < -0.9)
+    np.testing.assert_array_equal(grids.shares(0.0), np.linspace(0, 1, grids.ALONG))
+
+
+def test_inputs_of_other_columns_do_not_make_a_map_fine():
+    model = sgp.ContinualGP(
+        sgp.Gaussian(), latents=sgp.Periodic(period=sgp.fixed(0.1)).on(1) * sgp.RBF(),
+        learning=None, inducing=sgp.Fixed(PLANE[::3]),
+    )  # fmt: skip
+    model.update(PLANE, PLANE.sum(axis=1))
+    first, second = model.shortest_waves
+    assert first == np.inf
+    assert second == pytest.approx(0.05)
+    mesh = model.plot()[0, 0].collections[0]
+    assert mesh.get_array().shape == (grids.MOST_ACROSS, grids.ACROSS)
+
+
+@pytest.mark.parametrize(("zone", "label"), [(None, "time"), ("Asia/Tokyo", "time (Asia/Tokyo)")])
+def test_an_axis_of_times_has_dates_and_a_name(zone, label):
+    index = pd.date_range("2024-01-01", periods=30, freq="D", tz=zone)
+    table = pd.DataFrame({"load": np.sin(np.arange(30.0))}, index=index)
+    model = sgp.ContinualGP({"load": sgp.Gaussian()}, learning=None)
+    model.update(table)
+    pictures = [
+        model.plot(data=table)[0],
+        model.plot_forecast("4D")[0],
+        model.plot_components()[-1],
+        sgp.plot.band(model.predict(index), index),
+    ]
+    for ax in pictures:
+        assert isinstance(ax.xaxis.get_major_formatter(), ConciseDateFormatter)
+        assert ax.get_xlabel() == label
+    shown = pictures[-1].get_lines()[0].get_xdata()
+    np.testing.assert_array_equal(shown, index.tz_localize(None).to_numpy())
+
+
+def test_labels_of_classes_are_in_the_pictures():
+    names = np.array(["rain", "cloud", "sun"])[np.round(1 + WAVE).astype(int)]
+    model = sgp.ContinualGP({"sky": sgp.Categorical(3)}, learning=None)
+    model.update(X, names)
+    prediction = model.predict(X)
+    some = names.astype(object)
+    some[3] = None
+    ax = model.plot(data=(X, some))[0]
+    assert set(_labels(ax)) >= {"rain", "cloud", "sun"}
+    tops = np.cumsum(prediction.probabilities, axis=1)
+    lines = [line for line in ax.lines if line.get_label() == "data"]
+    keep = np.arange(len(X)) != 3
+    np.testing.assert_array_equal(lines[0].get_xdata(), X[keep])
+    number = [prediction.classes.index(name) for name in names[keep]]
+    x = [np.interp(X[keep], *_curve(model, k)) for k in range(3)]
+    np.testing.assert_array_equal(np.sum(lines[0].get_ydata() > np.array(x), axis=0), number)
+    assert tops.shape[1] == 3
+    assert _labels(sgp.plot.calibration(prediction, names)) == ["cloud", "rain", "sun"]
+    assert _explained(model.plot_forecast(1.0, data=(X, names))[0]) == {"data"}
+
+
+def _curve(model, k):
+    """The upper edge of a class's share, along the picture."""
+    at = np.linspace(X[0] - 0.12, X[-1] + 0.12, 400)
+    return at, np.cumsum(model.predict(at).probabilities, axis=1)[:, k]
+
+
+def test_a_map_of_labelled_classes_and_their_dots():
+    soils = np.array(["clay", "sand"])[(PLANE[:, 0] > 0.5).astype(int)]
+    model = sgp.ContinualGP({"soil": sgp.Categorical(2)}, learning=None)
+    model.update(PLANE, soils)
+    ax = sgp.plot.channel(model, x=SIDES, data=(PLANE, soils), value="mean")
+    legends = [child for child in ax.get_children() if type(child).__name__ == "Legend"]
+    texts = {text.get_text() for legend in legends for text in legend.get_texts()}
+    assert texts == {"clay", "sand", "data", "inducing points"}
+
+
+def test_hyperparameters_of_the_default_kernel_are_drawn():
+    model = sgp.ContinualGP({"load": sgp.Gaussian()})
+    reports = [model.update(part, np.sin(part)) for part in np.split(X, 2)]
+    drawn = _labels(sgp.plot.hyperparameters(reports, "latent 0"))
+    assert {"latent 0 Matern12 variance", "latent 0 Matern52 lengthscale"} <= set(drawn)
+    assert len(sgp.plot.history(reports)) == 3
+
+
+def test_a_kernel_that_occurs_twice_is_numbered():
+    latents = sgp.Matern32(1.0) + sgp.Matern32(9.0)
+    model = sgp.ContinualGP(sgp.Gaussian(), latents=latents, learning=None)
+    drawn = _labels(sgp.plot.hyperparameters([model.update(X, WAVE)], "lengthscale"))
+    assert drawn == ["latent 0 Matern32 (1) lengthscale", "latent 0 Matern32 (2) lengthscale"]
 
 
 # -- matplotlib itself -----------------------------------------------------------------------------

@@ -235,3 +235,23 @@ def test_a_rate_of_nearly_zero_with_a_huge_spread_has_a_variance():
     assert mean[0] == variance[0] == 0.0
     mean, variance = sgp.Poisson().predictive_moments(np.ones((1, 1)), np.full((1, 1, 1), 0.3))
     assert variance[0] == pytest.approx(mean[0] + mean[0] ** 2 * np.expm1(0.3))
+
+
+def test_what_is_beyond_all_numbers_is_infinite():
+    """As a trend of log y far ahead; warnings of NumPy would be errors here."""
+    mean = np.array([[0.0], [1e3], [-1e3], [1e5], [-1e5], [1e3]])
+    variance = np.array([1.0, 800.0, 800.0, 1e5, 1e5, 0.0])[:, None, None]
+    prediction = sgp.Prediction(sgp.LogNormal(0.3), mean, variance)
+    total = 0.09 + variance[:, 0, 0]
+    expected = [np.exp(0.5 * total[0]), np.inf, np.exp(-1e3 + 0.5 * total[2]), np.inf, 0.0, np.inf]
+    np.testing.assert_allclose(prediction.mean, expected, rtol=1e-9)
+    for part in (prediction.variance, prediction.std, prediction.aleatoric, prediction.epistemic):
+        assert np.isinf(part[[1, 3]]).all()
+        assert not np.isnan(part).any()
+        assert np.all(part >= 0)
+    assert prediction.epistemic[-1] == 0.0  # f is known
+    low, high = prediction.interval()
+    assert np.all(low <= high)
+    assert np.isinf(prediction.sample(3)[:, 3]).any()
+    assert not np.isnan(prediction.sample(3)).any()
+    assert not np.isnan(prediction.crps(np.ones(6))).any()

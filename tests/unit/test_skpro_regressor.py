@@ -15,6 +15,7 @@ from streamgp import (
     ContinualGP,
     DataError,
     Gaussian,
+    Seasonal,
     Trend,
     fixed,
 )
@@ -139,3 +140,11 @@ def test_a_missing_library_is_named(package, missing):
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert f"pip install 'streamgp[{package}]'" in run.stderr
+
+
+def test_a_season_that_no_such_rows_can_show():
+    month = pd.DataFrame({"day": 30.0 * np.arange(60)})
+    mean = Constant() + Seasonal(12)
+    with pytest.raises(ConfigurationError, match=r"which is 30; .*seasons=\[360\]"):
+        regressor(mean=mean).fit(month, Y.set_axis(month.index))
+    regressor(mean=mean).fit(month / 30, Y.set_axis(month.index))

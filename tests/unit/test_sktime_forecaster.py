@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sktime.datasets import load_airline
 from sktime.forecasting.base import ForecastingHorizon
 from sktime.split import SlidingWindowSplitter
 
@@ -16,6 +17,7 @@ from streamgp import (
     Matern32,
     Poisson,
     Seasonal,
+    StudentT,
     Trend,
     fixed,
 )
@@ -253,6 +255,104 @@ def test_seasons_repeat_themselves():
     model = ContinualGPForecaster(seasons=("7D",)).fit(week[:42])
     ahead = model.predict(np.arange(1, 19))
     assert np.abs(ahead - week[42:]).max() < 0.5
+
+
+STEPS = {"M": (12, 365.25), "Q": (4, 365.25), "D": (7, 7.0), "h": (24, 1.0), "W": (52, 364.0)}
+
+
+@pytest.mark.parametrize(("freq", "steps", "days"), [(f, *own) for f, own in STEPS.items()])
+def test_periods_in_steps(freq, steps, days):
+    periods = pd.period_range("2020-01-01", periods=3 * steps, freq=freq)
+    wave = np.cos(2 * np.pi * np.arange(len(periods)) / steps)
+    asked = Seasonal(days, harmonics=min(6, steps // 2))
+    wanted = forecaster(seasons=[asked]).fit(pd.Series(wave, periods)).predict(FH)
+    times = periods.to_timestamp()
+    for index in (periods, times, pd.DatetimeIndex(times.to_numpy())):  # the last has no frequency
+        got = forecaster(sp=steps).fit(pd.Series(wave, index)).predict(FH)
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
+        listed = forecaster(sp=[1, steps]).fit(pd.Series(wave, index)).predict(FH)
+        np.testing.assert_array_equal(listed, got)
+
+
+@pytest.mark.parametrize("freq", ["B", "BMS", "ME"])
+def test_steps_that_are_not_equally_long(freq):
+    """Five business days are a week, and twelve months a year."""
+    days = {"B": (5, 7.0)}.get(freq, (12, 365.25))
+    index = pd.date_range("2020-01-01", periods=60, freq=freq)
+    wanted = forecaster(seasons=[Seasonal(days[1], harmonics=days[0] // 2)])
+    expected = wanted.fit(pd.Series(WAVE, index)).predict(FH)
+    got = forecaster(sp=days[0]).fit(pd.Series(WAVE, index)).predict(FH)
+    np.testing.assert_allclose(got, expected, rtol=1e-9)
+
+
+def test_steps_of_whole_numbers():
+    for index in (pd.RangeIndex(COUNT), pd.Index(np.arange(10, 10 + COUNT))):
+        got = forecaster(sp=12).fit(pd.Series(WAVE, index)).predict(FH)
+        expected = forecaster(seasons=(12,)).fit(pd.Series(WAVE, index)).predict(FH)
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_a_number_that_may_be_days_or_steps():
+    months, days, hours = (
+        pd.Series(WAVE, pd.period_range("2020-01-01", periods=COUNT, freq=f)) for f in "MDh"
+    )
+    message = r'steps of one month.*365.25D, say `sp=12` or `seasons=\("365.25D",\)`'
+    with pytest.raises(ConfigurationError, match=message):
+        forecaster(seasons=(12,)).fit(months)
+    with pytest.raises(ConfigurationError, match="sp=24"):
+        forecaster(seasons=(24,)).fit(hours)
+    with pytest.raises(ConfigurationError, match="one month"):
+        forecaster(seasons=("12D",)).fit(months)
+    weekly = forecaster(seasons=("7D",)).fit(days).predict(FH)
+    pd.testing.assert_series_equal(forecaster(seasons=(7,)).fit(days).predict(FH), weekly)
+    yearly = forecaster(seasons=("365.25D",)).fit(months).predict(FH)
+    pd.testing.assert_series_equal(forecaster(seasons=(365.25,)).fit(months).predict(FH), yearly)
+
+
+def test_steps_that_make_no_sense():
+    for steps in (0, -12, 1.5, "12", [12, None], np.nan):
+        with pytest.raises(ConfigurationError, match="`sp`"):
+            forecaster(sp=steps).fit(Y)
+    uneven = Y.set_axis(DAYS.to_timestamp())[np.arange(COUNT) % 7 > 1]
+    with pytest.raises(ConfigurationError, match="frequency"):
+        forecaster(sp=7).fit(uneven)
+
+
+def test_airline_passengers():
+    y = load_airline()
+    fh = np.arange(1, 25)
+    error = {
+        steps: np.sqrt(np.mean((ContinualGPForecaster(sp=steps).fit(y[:-24]).predict(fh) - y) ** 2))
+        for steps in (None, 12)
+    }
+    assert error[12] < 0.8 * error[None]
+
+
+@pytest.mark.parametrize("freq", ["M", "Q", "Q-NOV", "Y", "W", "D", "h"])
+def test_periods_stay_periods(freq):
+    """In every answer, for relative and absolute horizons, ahead and within the data."""
+    index = pd.period_range("2020-01-01", periods=30, freq=freq, name="when")
+    y = pd.Series(WAVE[:30], index, name="sold")
+    model = forecaster(likelihood="StudentT").fit(y[:20]).update(y[20:24])
+    stream = ContinualGP(StudentT(), latents=[over_time()], learning=None)
+    for part in (slice(0, 20), slice(20, 24)):
+        stream.update(index[part].to_timestamp(), y[part])
+    for relative, steps in ([1, 2, 5], slice(24, 29)), ([-3, 0, 2], slice(20, 26)):
+        own = index[steps][[0, 1, 4]] if relative[0] == 1 else index[[20, 23, 25]]
+        absolute = ForecastingHorizon(own, is_relative=False)
+        for fh in (relative, absolute):
+            answers = [
+                model.predict(fh),
+                model.predict_interval(fh, coverage=[0.5, 0.9]),
+                model.predict_quantiles(fh, alpha=0.1),
+                model.predict_var(fh),
+                model.predict_proba(fh).mean(),
+            ]
+            for answer in answers:
+                pd.testing.assert_index_equal(answer.index, own, check_names=False)
+            assert answers[0].name == "sold"
+        expected = stream.predict(own.to_timestamp()).mean
+        np.testing.assert_allclose(model.predict(relative), expected, rtol=1e-9)
 
 
 def test_latents_may_be_kernels():

@@ -113,3 +113,16 @@ def test_points_that_move_keep_what_was_known_and_serve_a_smooth_function_better
         error = model.predict(x).mean - np.sin(2 * x[:, 0]) * np.cos(2 * x[:, 1])
         errors[moves] = np.sqrt(np.mean(error**2))
     assert errors[20] < 0.9 * errors[0]
+
+
+@pytest.mark.parametrize("width", [2, 3])
+def test_a_model_whose_priors_have_followed_can_be_read(width):
+    """Lengthscales and noises are single numbers, and so is where their priors went."""
+    generator = np.random.default_rng(0)
+    model = sgp.ContinualGP(sgp.Gaussian())
+    for reach in (1.0, 1.0, 4.0):
+        x = reach * generator.uniform(size=(30, width))
+        model.update(x, np.sin(3 * x[:, 0]) + 0.1 * generator.normal(size=30))
+    again = sgp.from_bytes(model.to_bytes())
+    np.testing.assert_array_equal(*(prior_of(m.state.model)[0] for m in (model, again)))
+    again.update(x, np.sin(3 * x[:, 0]))

@@ -18,11 +18,14 @@ class Bookkeeping:
     """The state of a run at its last snapshot.
 
     Attributes:
-        rows: The number of rows that the model has learned.
+        rows: The number of rows that were taken: those that the model has learned, and those
+            that were left out.
         history: The scores of some of the batches, in order.
         config: The configuration that the model was made with; None if no run has made it.
         predictions: The size in bytes of the file of predictions.
         place: How far what is followed was read; None if nothing is followed.
+        kinds: What columns hold, as their first cells have shown it.
+        left_out: The number of rows that were left out, by reason.
     """
 
     rows: int = 0
@@ -30,6 +33,8 @@ class Bookkeeping:
     config: dict[str, Any] | None = None
     predictions: int = 0
     place: dict[str, Any] | None = None
+    kinds: dict[str, str] = dataclasses.field(default_factory=dict)
+    left_out: dict[str, int] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, model: sgp.ContinualGP) -> "Bookkeeping":

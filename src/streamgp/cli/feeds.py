@@ -1,6 +1,6 @@
 """Where the rows of a run come from, and which of them were learned before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ from rich.console import Console
 
 from streamgp.cli import follow, tables
 from streamgp.cli.broker import BrokerFeed
+from streamgp.cli.left_out import LeftOut
 from streamgp.configuration import Config
 from streamgp.errors import ConfigurationError, problem
 from streamgp.sources import urls
@@ -58,25 +59,22 @@ class Learned(NamedTuple):
 
 def feed(
     source: Source, config: Config, learned: Learned, console: Console
-) -> Iterator[follow.Piece]:
+) -> Iterator[follow.Batch]:
     """The rows that were not learned yet, in batches, and a word on where they begin.
 
     Raises:
         ConfigurationError: If the source cannot be followed, or has to be.
     """
-    columns, size = config.data.columns, config.stream.batch
+    text, size = [*config.data.formats], config.stream.batch
     if source.is_of_a_broker:
-        messages = BrokerFeed(
-            source.name, size, columns, place=learned.place, settings=source.settings,
-            console=console,
-        )  # fmt: skip
+        messages = BrokerFeed(source.name, size, place=learned.place, settings=source.settings)
         _say(console, source, learned, 0)
         return iter(messages)
     skip = learned.rows if source.skip_learned or not source.is_standard_input else 0
     if source.is_followed:
         skip = skip if learned.place is None else 0
         growing = follow.Feed(
-            source.name, size, columns, place=learned.place, skip=skip, format=source.format
+            source.name, size, text, place=learned.place, skip=skip, format=source.format
         )
         _say(console, source, learned, skip, is_lost=growing.is_lost)
         return iter(growing)
@@ -90,8 +88,26 @@ def feed(
             )
         )
     _say(console, source, learned, skip)
-    frames = tables.pieces(source.name, size, columns, skip=skip, format=source.format)
-    return (follow.Piece(frame, learned.place) for frame in frames)
+    pieces = tables.pieces(source.name, size, skip=skip, format=source.format, text=text)
+    return (follow.Batch(piece, learned.place) for piece in pieces)
+
+
+def left_out(
+    source: Source, config: Config, counts: Mapping[str, int], console: Console
+) -> LeftOut:
+    """What a run does with rows that cannot be used.
+
+    Messages of a broker can be neither corrected nor taken back: unless the configuration says
+    otherwise, they are left out.
+    """
+    usual = "skip" if source.is_of_a_broker else "stop"
+    return LeftOut(
+        "standard input" if source.is_standard_input else source.name,
+        skips=(config.data.on_error or usual) == "skip",
+        how='`on_error = "skip"` in [data]',
+        console=console,
+        counts=counts,
+    )
 
 
 def _say(

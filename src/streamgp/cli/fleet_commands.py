@@ -1,11 +1,11 @@
 """`streamgp fleet`: the options of its commands."""
 
 import argparse
-import sys
 from typing import Any
 
 from streamgp import configuration
-from streamgp.cli.options import add_command, add_predicting, add_source, source
+from streamgp.cli import exits
+from streamgp.cli.options import add_command, add_on_error, add_predicting, add_source, source
 
 _RUN = """
 The configuration is that of `streamgp run`. Every key has a model of its own, with that
@@ -55,6 +55,7 @@ def add(commands: Any) -> None:
     _add_store(predict)
     predict.add_argument("data", help="a table with keys and inputs, or - for standard input")
     _add_key(predict)
+    add_on_error(predict)
     add_predicting(predict)
 
 
@@ -77,7 +78,7 @@ def _run(options: argparse.Namespace) -> None:
         live=options.live,
     )
     if not done:
-        sys.exit(130)
+        exits.interrupted()
 
 
 def _inspect(options: argparse.Namespace) -> None:
@@ -92,4 +93,5 @@ def _predict(options: argparse.Namespace) -> None:
     fleet_reading.predict(
         options.store, options.data, options.out,
         key=options.key, channels=options.channel, level=options.level, format=options.format,
+        on_error=options.on_error,
     )  # fmt: skip

@@ -4,14 +4,16 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+import streamgp as sgp
 from streamgp.cli import inspect, tables
+from streamgp.cli.cells import kinds_of
+from streamgp.cli.fleet_run import RUN
 from streamgp.cli.options import shown
-from streamgp.cli.predict import predicted
+from streamgp.cli.predict import inputs, layout, predicted
 from streamgp.errors import DataError, UnknownKeyError, problem
 from streamgp.fleet.stored import StoredModels
 from streamgp.store import Info, Store
 
-_ROWS = 4096
 _KEYS = 1000  # models in memory
 
 
@@ -65,6 +67,7 @@ def predict(
     channels: list[str] | None = None,
     level: float = 0.95,
     format: str | None = None,  # noqa: A002
+    on_error: str = "stop",
 ) -> None:
     """Write the keys and the inputs of a table, and what the model of each key predicts there.
 
@@ -76,31 +79,30 @@ def predict(
         channels: The names of the channels to predict; by default all of them.
         level: The probability of the intervals.
         format: The format of the table, if the name of its file does not tell.
+        on_error: Whether to "stop" at a row that cannot be used, or to "skip" it.
 
     Raises:
-        DataError: If the table has no rows or lacks a column.
+        DataError: If the table has no rows or lacks a column, or a row cannot be used.
         UnknownKeyError: If it has keys without data.
     """
     with Store(where, create=False) as store:
         models = StoredModels(store, _KEYS)
-        inputs = _inputs(models, where)
-        frames = []
-        for piece in tables.pieces(source, _ROWS, inputs, format=format):
-            missing = [name for name in (key, *inputs) if name not in piece]
-            if missing:
-                expected = f"the columns {[key, *inputs]}"
-                raise DataError(problem(expected, f"a table without {missing}", "Add them."))
-            frames.append(_predicted(models, piece[[key, *inputs]], key, channels, level))
-    if not frames:
-        raise DataError(problem("at least one row", f"none in {source}", "Add rows of inputs."))
+        model, book = _one(models, where), store.offset(RUN)
+        data = layout(model, None if book is None else book["config"])
+        frames = [
+            _predicted(models, rows[[key, *data.columns]], key, channels, level)
+            for rows in inputs(
+                source, data, kinds_of(model.axes), required=[key], on_error=on_error, format=format
+            )
+        ]
     tables.write(pd.concat(frames, ignore_index=True), out, format if out == "-" else None)
 
 
-def _inputs(models: StoredModels, where: str) -> list[str]:
-    """The names of the input columns."""
+def _one(models: StoredModels, where: str) -> sgp.ContinualGP:
+    """A model that has data: the inputs of all of them are alike."""
     for name in models:
         if models[name].state is not None:
-            return list(models[name].input_names)
+            return models[name]
     raise DataError(problem("a store with data", f"{shown(where)} without", "Learn some first."))
 
 

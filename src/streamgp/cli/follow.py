@@ -1,29 +1,26 @@
 """`streamgp run --follow`: rows of a file as others write them, in batches of a given size."""
 
 import dataclasses
-import io
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
-
-import pandas as pd
 
 from streamgp.cli import tables
 from streamgp.errors import ConfigurationError, problem
-from streamgp.sources import Follower, Lines, Place
+from streamgp.sources import Follower, Place
 
 _PAUSE = 0.1  # seconds between two looks at the file
 
 
-class Piece(NamedTuple):
+class Batch(NamedTuple):
     """Rows, and the place after them.
 
     Attributes:
-        frame: The rows; None if there was time to look around and no batch is complete.
+        piece: The rows; None if there was time to look around and no batch is complete.
         place: Where to go on, as JSON has it; None for a table that is not followed.
     """
 
-    frame: pd.DataFrame | None
+    piece: tables.Piece | None
     place: Any
 
 
@@ -36,7 +33,7 @@ class Feed:
     Args:
         source: The file.
         rows: The number of rows of a batch.
-        times: Columns that are read as times if they hold text.
+        text: Columns that stay as they are written.
         place: Where to go on; None for the beginning.
         skip: The number of rows at the beginning that are left out.
         format: The format, if the name of the file does not tell.
@@ -52,7 +49,7 @@ class Feed:
         self,
         source: str,
         rows: int,
-        times: list[str],
+        text: Sequence[str],
         *,
         place: Any,
         skip: int = 0,
@@ -67,27 +64,32 @@ class Feed:
                     "Leave out `--follow`, or name such a file.",
                 )
             )
-        self._source, self._rows, self._times, self._skip = source, rows, times, skip
+        self._source, self._rows, self._text, self._skip = source, rows, text, skip
         self._place = place
         known = None if place is None else Place(**place)
         self._follower = Follower(source, known, header=self._kind == "csv")
         self.is_lost = self._follower.lost
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[Batch]:
         held: list[bytes] = []
-        while True:
-            self._skip_some()
-            came = self._follower.read(self._rows - len(held))
-            held += came.lines
-            if held and (came.ended or len(held) == self._rows):
-                self._place = _plain(came.place)
-                yield Piece(self._frame(came, held), self._place)
-                held = []
-            elif came.ended:
-                self._place = _plain(came.place)
-            elif not came.lines:
-                yield Piece(None, self._place)
-                time.sleep(_PAUSE)
+        numbers: list[int] = []
+        try:
+            while True:
+                self._skip_some()
+                came = self._follower.read(self._rows - len(held))
+                held += came.lines
+                numbers += came.numbers
+                if held and (came.ended or len(held) == self._rows):
+                    self._place = _plain(came.place)
+                    yield Batch(self._piece(came.header, held, numbers), self._place)
+                    held, numbers = [], []
+                elif came.ended:
+                    self._place = _plain(came.place)
+                elif not came.lines:
+                    yield Batch(None, self._place)
+                    time.sleep(_PAUSE)
+        finally:
+            self._follower.close()
 
     def _skip_some(self) -> None:
         """Leave out rows that were learned by a run that did not follow the file."""
@@ -95,9 +97,9 @@ class Feed:
             came = self._follower.read(self._skip)
             self._skip = 0 if came.ended or not came.lines else self._skip - len(came.lines)
 
-    def _frame(self, came: Lines, held: list[bytes]) -> pd.DataFrame:
-        text = b"".join([came.header, *held])
-        return tables.parsed(io.BytesIO(text), self._kind, self._source, self._times)
+    def _piece(self, header: bytes, held: list[bytes], numbers: list[int]) -> tables.Piece:
+        head, *rows = (line.decode(tables.ENCODING, tables.ERRORS) for line in [header, *held])
+        return tables.parsed(rows, numbers, head, self._source, self._text)
 
 
 def _plain(place: Place | None) -> Any:

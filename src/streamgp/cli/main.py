@@ -11,8 +11,15 @@ from typing import Any
 
 import streamgp
 from streamgp import configuration as config
-from streamgp.cli import fleet_commands, service_commands
-from streamgp.cli.options import add_channel, add_command, add_predicting, add_source, source
+from streamgp.cli import exits, fleet_commands, service_commands
+from streamgp.cli.options import (
+    add_channel,
+    add_command,
+    add_on_error,
+    add_predicting,
+    add_source,
+    source,
+)
 from streamgp.errors import BudgetWarning, StreamGPError
 
 _RUN = f"""
@@ -20,6 +27,10 @@ The configuration is a TOML file:
 
 {config.EXAMPLE}
 Without `channel` and `value`, every column that is not an input is a channel.
+
+Dates are in ISO 8601, or in the `format` of [data], in the codes of strptime. A run stops at the
+first row that cannot be used, before its batch is learned, and names the cell and the line. With
+`on_error = "skip"` it leaves such rows out and counts them. An empty cell of a channel is not bad.
 
 examples:
     streamgp run plant.toml readings.csv
@@ -72,13 +83,15 @@ _MOVED = ("reproduce", "bench")  # commands of the second distribution, `streamg
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. An error ends it with one sentence and without a traceback.
 
+    What it ends with is in `exits.Status`.
+
     Args:
         arguments: The words after `streamgp`; by default those of the process.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     name = next((word for word in arguments if not word.startswith("-")), None)
     if name in _MOVED:
-        sys.exit(
+        exits.fail(
             f"streamgp: the command `{name}` moved to `streamgp-lab {name}`, which you get with "
             "`pip install streamgp-lab`."
         )
@@ -88,14 +101,14 @@ def main(arguments: list[str] | None = None) -> None:
         with _plain_warnings():
             options.command(options)
     except (StreamGPError, OSError) as error:
-        sys.exit(f"streamgp: {error}")
+        exits.fail(f"streamgp: {error}")
     except ImportError as error:
         extra = "service" if name in _SERVICE else "cli"
         remedy = f". Run `pip install 'streamgp[{extra}]'`."
         remedy = "" if "pip install" in str(error) else remedy
-        sys.exit(f"streamgp: {error}{remedy}")
+        exits.fail(f"streamgp: {error}{remedy}")
     except KeyboardInterrupt:
-        sys.exit(130)
+        exits.interrupted()
 
 
 @contextmanager
@@ -118,6 +131,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="streamgp",
         description="Gaussian processes that learn from a stream. Each command has --help.",
+        epilog=exits.explained(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=streamgp.__version__)
     parser.add_argument("-v", "--verbose", action="store_true", help="log every update")
@@ -153,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     predict = add("predict", _predict, "predict at the inputs of a table", _PREDICT)
     _add_model(predict)
     predict.add_argument("data", help="a table with the input columns, or - for standard input")
+    add_on_error(predict)
     add_predicting(predict)
 
     forecast = add("forecast", _forecast, "predict what comes after the latest input", _FORECAST)
@@ -215,7 +231,7 @@ def _run(options: argparse.Namespace) -> None:
         resume=not options.restart,
     )
     if not done:
-        sys.exit(130)
+        exits.interrupted()
 
 
 def _predict(options: argparse.Namespace) -> None:
@@ -224,6 +240,7 @@ def _predict(options: argparse.Namespace) -> None:
     predict.run(
         options.model, options.data, options.out,
         channels=options.channel, level=options.level, format=options.format,
+        on_error=options.on_error,
     )  # fmt: skip
 
 

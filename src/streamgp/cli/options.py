@@ -5,6 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streamgp.cli import exits
+from streamgp.configuration import ON_ERROR
+
 if TYPE_CHECKING:
     from streamgp.cli.feeds import Source
 
@@ -26,7 +29,8 @@ def add_command(
         more: What its help ends with.
     """
     command = commands.add_parser(
-        name, help=about, description=f"{about[0].upper()}{about[1:]}.", epilog=more,
+        name, help=about, description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"{more}\n{exits.explained()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     command.set_defaults(command=action)
@@ -82,6 +86,14 @@ def add_predicting(parser: argparse.ArgumentParser) -> None:
         "--level", type=float, default=0.95, help="the probability of the intervals (default: 0.95)"
     )
     add_format(parser)
+
+
+def add_on_error(parser: argparse.ArgumentParser) -> None:
+    """What to do with rows of a table of inputs that cannot be used."""
+    parser.add_argument(
+        "--on-error", choices=ON_ERROR, default="stop",
+        help="stop at a row that cannot be used (default), or leave it out",
+    )  # fmt: skip
 
 
 def add_channel(parser: argparse.ArgumentParser) -> None:

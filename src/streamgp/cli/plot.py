@@ -42,7 +42,7 @@ def run(
         axes = sgp.plot.forecasts(model, ahead, names=channels, calibrated=calibrated)
     else:
         axes = sgp.plot.channels(model, channels)
-    figure = axes[0].figure
+    figure = axes.flat[0].figure
     figure.savefig(out, dpi=150)
     plt.close(figure)
 

@@ -62,7 +62,7 @@ class Predictions:
     def end(self) -> None:
         """Write the Parquet file, if that was asked for."""
         if self.kind == "parquet":
-            whole = [*tables.pieces(str(self.lines), 1 << 16, [])]
+            whole = [piece.frame for piece in tables.pieces(str(self.lines), 1 << 16)]
             tables.write(pd.concat(whole, ignore_index=True), self.path)
 
 

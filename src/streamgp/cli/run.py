@@ -1,7 +1,7 @@
 """`streamgp run`: stream a table into a model. A run may be stopped at any moment and continued.
 
-A snapshot is one file. It holds the model, the number of rows that the model has learned and the
-size that the file of predictions had at that time. A run that finds a snapshot continues from it.
+A snapshot is one file. It holds the model, the number of rows that were taken and the size that the
+file of predictions had at that time. A run that finds a snapshot continues from it.
 
 - From a file, it leaves out the rows that were learned. Batches begin where they would have begun,
   so that the model ends as if the run had never been stopped.
@@ -13,17 +13,17 @@ size that the file of predictions had at that time. A run that finds a snapshot 
 - It cuts off the predictions that were written after the snapshot, and writes them again.
 """
 
-import copy
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
 
 import streamgp as sgp
 from streamgp.cli.bookkeeping import Bookkeeping
-from streamgp.cli.broker import passed_over
-from streamgp.cli.feeds import Learned, Source, feed
+from streamgp.cli.cells import Reading
+from streamgp.cli.feeds import Learned, Source, feed, left_out
 from streamgp.cli.prequential import Predictions, as_observations, predicted, scored
 from streamgp.cli.running import bar, interruptions
 from streamgp.configuration import Config
@@ -42,14 +42,21 @@ class Run:
         self.book = Bookkeeping.of(self.model)
         if resume and path.exists():
             self._check_same_configuration()
+        self.reading = Reading(
+            config.data, self.model.likelihoods, self.book.kinds, labels=self._labels
+        )
         self.predictions = None if out is None else Predictions(out)
         if self.predictions is not None:
             self.predictions.begin(self.book.predictions)
 
     @property
     def rows(self) -> int:
-        """How many rows the model has learned, in this run and before it."""
+        """How many rows were learned or left out, in this run and before it."""
         return self.book.rows
+
+    def _labels(self, channel: str) -> tuple[Any, ...]:
+        """The labels of a channel's classes so far."""
+        return self.model._version.progress.schema.labels.get(channel, ())
 
     def _check_same_configuration(self) -> None:
         if self.book.config == self.config.meaning:
@@ -78,17 +85,6 @@ class Run:
         self._remember(report)
         return report
 
-    def can_learn(self, row: pd.DataFrame) -> bool:
-        """Whether the model would learn a row."""
-        data = self.config.data
-        try:
-            copy.copy(self.model).update(
-                row, inputs=data.inputs, channel=data.channel, value=data.value, learn=False
-            )
-        except (ValueError, TypeError):
-            return False
-        return True
-
     def _remember(self, report: UpdateReport) -> None:
         """Keep the scores. When there are too many, keep every second one."""
         scores = {name: float(score) for name, score in report.log_predictive.items()}
@@ -98,7 +94,7 @@ class Run:
 
     def save(self) -> None:
         """Write a snapshot: the model and its bookkeeping, in one file and in one step."""
-        self.book.config = self.config.meaning
+        self.book.config, self.book.kinds = self.config.meaning, self.reading.kinds
         self.book.predictions = 0 if self.predictions is None else self.predictions.size
         self.book.put_into(self.model)
         self.model.save(self.path)
@@ -118,17 +114,24 @@ def run(
 
     Returns:
         Whether the table was read to its end. If not, the run was interrupted.
+
+    Raises:
+        DataError: If a row cannot be used, and such rows are not left out.
     """
     console = Console(stderr=True)
     running = Run(config, path, out, resume=resume)
-    pieces = feed(source, config, Learned(str(path), running.rows, running.book.place), console)
+    out_of_it = left_out(source, config, running.book.left_out, console)
+    batches = feed(source, config, Learned(str(path), running.rows, running.book.place), console)
     with interruptions() as interrupted, bar(console, running.rows) as show:
         saved, is_due = time.monotonic(), False
-        for frame, place in pieces:
-            if frame is not None:
-                report = _taken(running, frame, source, console)
-                show(len(frame), "" if report is None else _scores(report))
-            is_due |= frame is not None or place != running.book.place
+        for piece, place in batches:
+            if piece is not None:
+                frame, bad = running.reading.read(piece)
+                out_of_it.take(bad)
+                running.book.rows += len(bad)
+                running.book.left_out = out_of_it.counts
+                show(piece.size, _scores(running.take(frame)) if len(frame) else "")
+            is_due |= piece is not None or place != running.book.place
             running.book.place = place
             if is_due and (interrupted or time.monotonic() - saved >= config.stream.snapshot):
                 running.save()
@@ -140,30 +143,17 @@ def run(
                 running.save()
     if interrupted:
         console.print(
-            f"Interrupted. {running.rows:,} rows are learned and saved in {path}. "
-            "The same command continues from there.",
-            soft_wrap=True,
-        )
+            f"Interrupted. {running.rows - out_of_it.count:,} rows are learned and saved in "
+            f"{path}. {out_of_it.summary} The same command continues from there.",
+            soft_wrap=True, markup=False,
+        )  # fmt: skip
         return False
     if running.predictions is not None:
         running.predictions.end()
     console.print(f"{running.model!r}\nModel: {path}")
+    if out_of_it.count:
+        console.print(out_of_it.summary, soft_wrap=True, markup=False)
     return True
-
-
-def _taken(
-    running: Run, frame: pd.DataFrame, source: Source, console: Console
-) -> UpdateReport | None:
-    """Learn a batch. Of messages, which nobody can take back, those that cannot be are left out."""
-    try:
-        return running.take(frame)
-    except (ValueError, TypeError):
-        if not source.is_of_a_broker:
-            raise
-    rows = [frame.iloc[[n]].dropna(axis="columns", how="all") for n in range(len(frame))]
-    fine = [row for row in rows if running.can_learn(row)]
-    passed_over(console, len(frame) - len(fine))
-    return running.take(pd.concat(fine, ignore_index=True)) if fine else None
 
 
 def _scores(report: UpdateReport) -> str:

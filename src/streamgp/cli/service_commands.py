@@ -35,6 +35,11 @@ def add(commands: Any) -> None:
     )  # fmt: skip
     serve.add_argument("--cache", type=int, default=64, help="models in memory (default: 64)")
     serve.add_argument(
+        "--keep-answers", default="7D", metavar="LENGTH",
+        help="how long a request that is sent again gets its first answer: 30min, 12h, 7D and so "
+        "on (default: 7D)",
+    )  # fmt: skip
+    serve.add_argument(
         "--source", action="append", default=[], metavar="URL",
         help="a feed that a model follows: file:///readings.jsonl?model=plant, "
         "kafka://broker:9092/topic?model=plant or nats://server:4222/STREAM?model=plant; "
@@ -61,6 +66,7 @@ def add(commands: Any) -> None:
 
 def _serve(options: argparse.Namespace) -> None:
     from streamgp.cli import serve
+    from streamgp.data import durations
     from streamgp.service import Listening, Settings, read_tokens
 
     listening = Listening(options.host, options.port, options.ssl_certfile, options.ssl_keyfile)
@@ -73,6 +79,7 @@ def _serve(options: argparse.Namespace) -> None:
         tokens,
         open=options.no_tokens,
         cache=options.cache,
+        keep_answers=durations.difference(options.keep_answers),
         sources=tuple(options.source),
         source_settings=options.source_config,
     )

@@ -17,7 +17,7 @@ from streamgp.errors import DataError, problem
 Label: TypeAlias = str | bool | int | float
 Kind: TypeAlias = Literal["number", "time", "label"]
 
-_LARGEST = 1e100  # squares of larger numbers overflow
+LARGEST = 1e100  # squares of larger numbers overflow
 _UNREADABLE = (TypeError, ValueError, ArithmeticError, AttributeError)
 
 
@@ -50,11 +50,13 @@ class Column(NamedTuple):
         present = self.values[~self.missing][:1]
         if self.kind == "time":
             present = times.in_zone(present, self.zone) if self.zone else present.astype("M8[us]")
+        elif self.is_boolean:
+            present = present.astype(bool)
         return self._kind_in_words() + "".join(f", such as {value}" for value in present.tolist())
 
     def _kind_in_words(self) -> str:
         if self.kind != "time":
-            return f"{self.kind}s"
+            return "booleans" if self.is_boolean else f"{self.kind}s"
         return "times without a time zone" if self.zone is None else f"times in {self.zone}"
 
 
@@ -182,6 +184,11 @@ def as_array(values: Any, what: str) -> np.ndarray:
         raise _unreadable(f"{what} as numbers", values, error) from error
 
 
+def is_usable(values: np.ndarray) -> Bool[np.ndarray, " N"]:
+    """Which numbers can be computed with: not those that are NaN, infinite or too large."""
+    return np.abs(values) < LARGEST
+
+
 def check_finite(values: np.ndarray, what: str, rows: np.ndarray) -> None:
     """Raise an error where a number cannot be computed with.
 
@@ -193,13 +200,13 @@ def check_finite(values: np.ndarray, what: str, rows: np.ndarray) -> None:
     Raises:
         DataError: If a number is NaN, infinite or too large.
     """
-    usable = np.abs(values) < _LARGEST
+    usable = is_usable(values)
     if not usable.all():
         bad = np.flatnonzero(~usable)
         are = "is" if len(bad) == 1 else "are"
         raise DataError(
             problem(
-                f"finite {what}, below {_LARGEST:g} in size",
+                f"finite {what}, below {LARGEST:g} in size",
                 f"{counted(len(bad), 'value')} that {are} NaN, infinite or larger, "
                 f"{place(len(bad), rows[bad[0]])}",
                 "Leave such rows out: a missing observation needs no placeholder.",
@@ -278,6 +285,8 @@ def _read_pandas(series: Any) -> Column:
         return _read_pandas_categories(series)
     if isinstance(dtype, pandas.DatetimeTZDtype):
         return _instants(series.dt.tz_convert(None).to_numpy(), times.zone_name(dtype.tz))
+    if isinstance(dtype, pandas.PeriodDtype):  # a period stands where it begins
+        return _instants(series.dt.to_timestamp().to_numpy(), None)
     if dtype.kind in "biuf":
         numbers = series.to_numpy(dtype=float, na_value=np.nan)
         return Column("number", numbers, np.isnan(numbers), is_boolean=dtype.kind == "b")

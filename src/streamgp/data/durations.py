@@ -57,6 +57,28 @@ def days(duration: Any) -> float:
     return length
 
 
+def difference(text: str) -> datetime.timedelta:
+    """A length of time in text, as Python has it.
+
+    Args:
+        text: A number and a unit.
+
+    Returns:
+        The time difference.
+
+    Raises:
+        ConfigurationError: If it is no duration, not positive, of no fixed length, or longer than
+            Python's time differences.
+
+    >>> difference("36h")
+    datetime.timedelta(days=1, seconds=43200)
+    """
+    try:
+        return datetime.timedelta(days=days(text))
+    except OverflowError as error:
+        raise _unreadable(text) from error
+
+
 def as_text(difference: Any) -> str:
     """A time difference as text, to the microsecond, in the largest unit that needs no fraction.
 

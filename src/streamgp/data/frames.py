@@ -1,6 +1,6 @@
 """Frames: the columns of a pandas or polars frame, and frames made of results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,11 @@ def pick(frame: Any, wanted: Any) -> Any:
     if _has_index(frame) and wanted == index_name(frame):
         return frame.index
     raise DataError(
-        problem(f"a column {wanted!r}", f"columns {names(frame)}", "Check the column's name.")
+        problem(
+            f"a column {wanted!r}",
+            f"columns {names(frame)}{_and_index(frame)}",
+            "Check the column's name.",
+        )
     )
 
 
@@ -55,14 +59,17 @@ def index_name(frame: Any) -> Any:
 def input_columns(frame: Any, inputs: Any, known: tuple[Any, ...]) -> list[Any]:
     """The names of the input columns of a frame.
 
+    Times in an index without a name stand for the one input that no column has. So do times in any
+    index, if the index of the first frame had no name.
+
     Args:
         frame: The frame.
         inputs: A name or a list of names, if the user gave any.
         known: The names of the input columns in the first frame, if there was one.
 
     Returns:
-        The names in the order of the first frame. By default they are those of the first frame, or
-        else the name of the index.
+        The names that this frame has for them, in the order of the first frame. By default they are
+        those of the first frame, or else the name of the index.
 
     Raises:
         DataError: If no name is known, or the names are not those of the first frame.
@@ -88,7 +95,41 @@ def input_columns(frame: Any, inputs: Any, known: tuple[Any, ...]) -> list[Any]:
                 "Give every batch and every prediction the same input columns.",
             )
         )
-    return list(known) or asked
+    return _found(frame, known) if known else asked
+
+
+def _found(frame: Any, known: Sequence[Any]) -> list[Any]:
+    """What the inputs of the first frame are called in a later one."""
+    found = names(frame)
+    absent = [name for name in known if name not in found]
+    if not absent or not isinstance(frame, loaded("pandas", "DataFrame")):
+        return list(known)
+    own = index_name(frame)
+    stands = _holds_times(frame.index) and own not in found and INDEX in (own, *absent)
+    if len(absent) > 1 or not (stands or (_has_index(frame) and own == absent[0])):
+        raise DataError(
+            problem(
+                f"the input {absent[0]!r} of the first frame, as a column or as the index",
+                f"columns {found}{_and_index(frame)}",
+                f"Call the column or the index that holds it {absent[0]!r}; "
+                f"`frame.rename_axis({absent[0]!r})` names an index.",
+            )
+        )
+    return [own if name in absent else name for name in known]
+
+
+def _holds_times(index: Any) -> bool:
+    return isinstance(index, loaded("pandas", "DatetimeIndex", "PeriodIndex"))
+
+
+def _and_index(frame: Any) -> str:
+    """The index of a pandas frame in words, after its columns."""
+    if not isinstance(frame, loaded("pandas", "DataFrame")):
+        return ""
+    if not _has_index(frame):
+        return ", and an index that only counts the rows"
+    named = "without a name" if frame.index.name is None else f"named {frame.index.name!r}"
+    return f", and an index {named}"
 
 
 def _has_index(data: Any) -> bool:

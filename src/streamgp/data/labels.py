@@ -19,6 +19,8 @@ def encode(
 ) -> tuple[Float[np.ndarray, " N"], tuple[Label, ...]]:
     """Turn classes into class numbers.
 
+    Booleans are labels, and they equal the numbers 0 and 1: either may come after the other.
+
     Args:
         column: The classes: numbers, booleans or labels.
         known: The labels of the channel so far. There are none if it was observed in numbers, and
@@ -35,17 +37,21 @@ def encode(
         DataError: If numbers come where labels came before or the other way round, if there are
             more labels than classes, or if labels have no order and need one.
     """
-    if column.kind == "number" and not (known and known != _NO_YES):
+    if column.kind == "number":
         if known is None:
-            known = _NO_YES if column.is_boolean and count == 2 else ()
-        return column.values, known
+            known = _NO_YES if column.is_boolean else ()
+        if not known or (known == _NO_YES and count == len(_NO_YES)):
+            return column.values, known
     if column.kind == "time":
         raise DataError(
             problem(f"{what} as class numbers or labels", column.describe(), "Convert them first.")
         )
-    if known == ():
-        raise _other_labels(f"numbers from 0 to {count - 1}", column, what)
     present = dict.fromkeys(column.values[~column.missing].tolist())
+    if known == ():
+        if not all(isinstance(label, bool) for label in present):
+            raise _other_labels(f"numbers from 0 to {count - 1}", column, what)
+        values = [float(value) if value in _NO_YES else np.nan for value in column.values]
+        return np.asarray(values, float), ()
     labels = _with_new(known or (), list(present), column, count, what, ordered=ordered)
     number = {label: float(i) for i, label in enumerate(labels)}
     codes = [
@@ -66,6 +72,8 @@ def _with_new(
 ) -> tuple[Label, ...]:
     """The known labels, and after them the new ones."""
     new = [label for label in present if label not in known]
+    if known == _NO_YES and new:
+        raise _other_labels("booleans", column, what)
     if column.kind == "number" and new:
         raise _other_labels(f"labels among {list(known)}", column, what)
     if column.categories:

@@ -214,6 +214,15 @@ def in_wide_frame(
     return found
 
 
+def wide_columns(channels: Mapping[str, Likelihood]) -> list[str]:
+    """The columns of a wide frame that has all channels."""
+    return [
+        _names(channel, likelihood, k, is_alone=False)[0]
+        for channel, likelihood in channels.items()
+        for k in range(likelihood.observation_dim)
+    ]
+
+
 def _names(channel: str, likelihood: Likelihood, index: int, is_alone: bool) -> list[str]:
     """What column a number of an observation may be in."""
     column = likelihood.columns[index]
@@ -264,12 +273,7 @@ def _check_wide(
     if unknown:
         expected = f"columns among the channels {list(channels)}"
         if any(likelihood.observation_dim > 1 for likelihood in channels.values()):
-            usual = [
-                _names(channel, likelihood, k, is_alone=False)[0]
-                for channel, likelihood in channels.items()
-                for k in range(likelihood.observation_dim)
-            ]
-            expected = f"columns among {usual}, as the channels have"
+            expected = f"columns among {wide_columns(channels)}, as the channels have"
         raise DataError(
             problem(
                 expected,

@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 _UNITS = ("s", "ms", "us", "ns")
-_BEGINS_WITH_A_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ]|$)")
+# Whether a text begins as those in ISO 8601 do that `parsed` reads.
+begins_with_a_date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ]|$)").match
 
 
 class MixedZonesError(TypeError):
@@ -59,7 +60,7 @@ def parsed(text: Any) -> datetime.datetime | None:
     'UTC'
     >>> parsed("noon")
     """
-    if not (isinstance(text, str) and _BEGINS_WITH_A_DATE.match(text)):
+    if not (isinstance(text, str) and begins_with_a_date(text)):
         return None
     try:
         return datetime.datetime.fromisoformat(text)

@@ -21,6 +21,7 @@ from streamgp.likelihoods import Gaussian
 from streamgp.online.batch_update import Updater
 from streamgp.online.lifecycle import may_restart
 from streamgp.online.progress import Progress
+from streamgp.online.spacing import is_known
 
 _MOST = 64  # rows; for more of them a model is as fast by itself
 
@@ -63,6 +64,8 @@ def plain(key: Hashable, model: ContinualGP, intake: Intake, *, learn: bool) -> 
     if not isinstance(state, ChainState) or rows is None:
         return None
     if rows.size > min(_MOST, updater.batch_rows):
+        return None
+    if not is_known(updater.specification, progress):
         return None
     if updater.outliers != "keep" or updater.forgetting.factor != 1.0 or not state.segments:
         return None

@@ -226,8 +226,8 @@ def _least_open(prior: Prior, q: int) -> float:
     """
     chol = prior.chols[q]
     precision = np.sum(solve_lower(chol, np.eye(len(chol))) ** 2, axis=0)  # diagonal of K⁻¹
-    least = np.min(1 / (precision * np.diagonal(prior.grams[q])))
-    return min(_WORTH * float(least), _NEW_GROUND)
+    most = float(np.max(precision * np.diagonal(prior.grams[q])))
+    return min(_WORTH / max(most, 1.0), _NEW_GROUND)  # it is less than 1 if no point has variance
 
 
 def _allowed(

@@ -73,11 +73,17 @@ def _updated(
     *,
     first: bool,
 ) -> Float[np.ndarray, "T T"]:
-    """The BFGS inverse Hessian; kept where the curvature along the step is not positive."""
+    """The BFGS inverse Hessian; kept where the curvature along the step is not positive.
+
+    With ρ = 1 / sᵀy for a step s and a change y of the gradient, it is
+    (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ, multiplied out, so that it costs no product of matrices.
+    """
     curvature = step @ change
     if not curvature > 1e-12 * np.linalg.norm(step) * np.linalg.norm(change):
         return inverse_hessian
-    left = np.eye(len(step)) - np.outer(step, change) / curvature
-    # After the first step the identity is rescaled to the curvature just seen.
-    scale = curvature / max(change @ change, 1e-300) if first else 1.0
-    return left @ (scale * inverse_hessian) @ left.T + np.outer(step, step) / curvature
+    if first:  # the identity is rescaled to the curvature just seen
+        inverse_hessian = inverse_hessian * (curvature / max(change @ change, 1e-300))
+    turned = inverse_hessian @ change
+    half = 0.5 * (1 + change @ turned / curvature) * step - turned
+    update = np.outer(half, step / curvature)
+    return inverse_hessian + (update + update.T)

@@ -81,6 +81,15 @@ class Kernel(Module, ABC):
         """Kernels that add up to this one: the parts that its functions are the sum of."""
         return (self,)
 
+    def shortest_waves(self, width: int) -> Columns:
+        """The length of the shortest wave along each of so many input columns, for pictures.
+
+        It is infinite where nothing repeats. A kernel of others has the shortest of theirs.
+        """
+        parts = [part for _, value in fields_of(self) for part in _kernels_in(value)]
+        every = [np.full(width, np.inf), *(part.shortest_waves(width) for part in parts)]
+        return np.minimum.reduce(every)
+
     def label(self) -> str:
         """A short name, for what its functions contribute."""
         return type(self).__name__
@@ -146,6 +155,12 @@ def trainable(value: Any) -> Parameter:
     if not is_number(value):
         return value
     return Positive(value) if np.all(np.asarray(value) > 0) else Real(value, spread=10.0)
+
+
+def _kernels_in(value: Any) -> list[Kernel]:
+    """A kernel, or those of a tuple."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return [part for part in parts if isinstance(part, Kernel)]
 
 
 def _started(value: Any, spread: np.ndarray, variance: Parameter) -> Any:

@@ -204,7 +204,7 @@ class OnColumns(Kernel):
     columns: tuple[Any, ...]  # numbers, but names until these are resolved
 
     def __init__(self, kernel: Kernel, columns: int | str | Sequence[int | str]):
-        chosen = (columns,) if isinstance(columns, int | str) else tuple(columns)
+        chosen = (columns,) if isinstance(columns, int | np.integer | str) else tuple(columns)
         if not chosen or len(set(chosen)) < len(chosen):
             raise ConfigurationError(
                 problem("different columns, at least one", str(columns), "Name each column once.")
@@ -239,6 +239,11 @@ class OnColumns(Kernel):
 
     def summands(self) -> tuple[Kernel, ...]:
         return tuple(replaced(self, kernel=part) for part in self.kernel.summands())
+
+    def shortest_waves(self, width: int) -> Columns:
+        waves = np.full(width, np.inf)
+        waves[list(self.columns)] = self.kernel.shortest_waves(len(self.columns))
+        return waves
 
     def label(self) -> str:
         return f"{self.kernel.label()} on {', '.join(map(str, self.columns))}"

@@ -82,6 +82,9 @@ class Cosine(ConstantVariance, Kernel):
         slope = -2 * np.pi / self.period * self.variance * np.sin(self._angles(x1, x2))
         return np.sum(weights * slope, axis=1, keepdims=True)
 
+    def shortest_waves(self, width: int) -> Columns:
+        return np.full(width, number(self.period))
+
     def state_space(self) -> tuple[StateSpace, ...] | None:
         return (HarmonicState(2 * np.pi / number(self.period), number(self.variance)),)
 
@@ -150,6 +153,9 @@ class SHO(ConstantVariance, Kernel):
         slope = np.sign(differences(x1, x2)) * self._swing(x1, x2).sine
         slope *= -2 * np.pi / self.period * self.variance
         return np.sum(weights * slope, axis=1, keepdims=True)
+
+    def shortest_waves(self, width: int) -> Columns:
+        return np.full(width, number(self.period))
 
     def state_space(self) -> tuple[StateSpace, ...] | None:
         frequency = 2 * np.pi / number(self.period)

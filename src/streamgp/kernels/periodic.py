@@ -10,10 +10,12 @@ from streamgp.kernels.base import ConstantVariance, Gradient
 from streamgp.kernels.distances import squared_distances
 from streamgp.kernels.scaled import ScaledKernel, number, shaped_like
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
-from streamgp.kernels.state_space import StateSpace, harmonics
+from streamgp.kernels.state_space import HARMONICS, StateSpace, harmonics
 from streamgp.kernels.stationary import squared_exponential
 from streamgp.parameters import Parameter, positive, replaced
 from streamgp.registry import storable
+
+_DEVIATIONS = 2.0  # of a kernel's frequencies: 95% of them are not above so many
 
 
 class _Circle(NamedTuple):
@@ -90,6 +92,11 @@ class Periodic(ConstantVariance, ScaledKernel):
     def state_space(self) -> tuple[StateSpace, ...] | None:
         period = number(self.period)
         return harmonics(number(self.lengthscale), number(self.variance), period)
+
+    def shortest_waves(self, width: int) -> Columns:
+        # Seen along the angle, this is an RBF kernel, whose frequencies are N(0, 1/lengthscale²).
+        most = np.clip(_DEVIATIONS / np.asarray(self.lengthscale), 1.0, HARMONICS)
+        return np.broadcast_to(np.asarray(self.period) / most, width)
 
     def _circle(self, x: Inputs) -> _Circle:
         angle = x * (2.0 * np.pi / self.period)

@@ -19,8 +19,9 @@ from streamgp.registry import storable
 class Bernoulli(Likelihood):
     """Observations that are yes or no.
 
-    y is 0 or 1, a boolean, or one of two labels such as "no" and "yes". Of two labels, the second
-    in their order counts as 1. The probability of 1 depends on the latent parameter f.
+    y is 0 or 1, a boolean, or one of two labels such as "no" and "yes". False is 0 and True is 1.
+    Of two other labels, the second in their order counts as 1. The probability of 1 depends on the
+    latent parameter f.
 
     Args:
         link: How the probability depends on f: "logit" (the default) for sigmoid(f), or "probit"

@@ -185,7 +185,7 @@ class LogNormal(Likelihood):
         variance, noise = covariance[:, 0, 0], self.noise**2
         total, between = _moments(mean[:, 0] + 0.5 * noise, variance)
         with np.errstate(over="ignore"):
-            within = np.exp(2 * (mean[:, 0] + variance) + noise) * np.expm1(noise)
+            within = np.exp(2 * (mean[:, 0] + variance) + noise + _log_expm1(noise))
         return total, within, between
 
     def cdf(
@@ -212,7 +212,8 @@ class LogNormal(Likelihood):
         return _moments(f[..., 0], self.noise**2)
 
     def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
-        return np.exp(self._of_log.sample(f, rng))
+        with np.errstate(over="ignore"):
+            return np.exp(self._of_log.sample(f, rng))
 
 
 def _log(y: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
@@ -224,5 +225,12 @@ def _log(y: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
 def _moments(
     centre: Float[np.ndarray, "*#b"], variance: Float[np.ndarray, "*#b"]
 ) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
-    """Mean and variance of y from those of log y."""
-    return np.exp(centre + 0.5 * variance), np.exp(2 * centre + variance) * np.expm1(variance)
+    """Mean and variance of y from those of log y; infinite if they are beyond all numbers."""
+    log_mean = centre + 0.5 * variance
+    return np.exp(log_mean), np.exp(2 * log_mean + _log_expm1(variance))
+
+
+@np.errstate(divide="ignore")
+def _log_expm1(number: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+    """log(exp(number) − 1) of a number that is not negative; it may be zero, or very large."""
+    return number + np.log(-np.expm1(-number))

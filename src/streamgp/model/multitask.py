@@ -146,6 +146,12 @@ class MultiTaskGP(Module):
         """B, the largest number of mean functions of any channel."""
         return max(channel.mean.size for channel in self.channels)
 
+    def shortest_waves(self, width: int) -> Float[np.ndarray, " P"]:
+        """The length of the shortest wave along each of so many input columns, or infinity."""
+        of_kernels = [kernel.shortest_waves(width) for kernel in self.kernels]
+        of_means = [channel.mean.shortest_waves(width) for channel in self.channels]
+        return np.minimum.reduce([*of_kernels, *of_means])
+
     def basis(self, batch: Batch) -> Float[np.ndarray, "N B"]:
         """The mean functions of each row's channel; zeros where a channel has fewer than others."""
         found = np.zeros((batch.size, self.basis_size))

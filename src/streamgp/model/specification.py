@@ -4,6 +4,7 @@ It never changes. A further channel makes a new specification.
 """
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -87,6 +88,11 @@ class Specification:
     def draws(self) -> tuple[int, ...]:
         """How many latent functions each kernel has."""
         return tuple(int(draws) for _, draws in self._kernels_and_draws())
+
+    @functools.cached_property
+    def all_seasons(self) -> tuple[means.Seasonal, ...]:
+        """The seasons of all channels, those in their means among them."""
+        return means.all_seasons(self.mean, self.seasons)
 
     def _kernels_and_draws(self, columns: int = 1) -> list[tuple[Kernel, int]]:
         """Kernels as they were given, and the usual ones for inputs of so many columns."""

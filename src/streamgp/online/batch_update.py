@@ -25,6 +25,7 @@ from streamgp.online.outliers import Rule, apart, check_rule, judged, taken
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
+from streamgp.online.spacing import spaced
 from streamgp.online.starts import Starts
 
 
@@ -67,6 +68,7 @@ class Updater:
     ) -> Asking[tuple[Progress, UpdateReport]]:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
+        progress = spaced(self.specification, progress, rows)
         usual = rows if self.outliers == "keep" else rows.take(~apart(progress, rows))
         before = self._faded(self._ready(progress, usual), progress, rows)
         axes = progress.schema.axes

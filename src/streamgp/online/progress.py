@@ -31,6 +31,7 @@ class Progress:
     """The state, and the little that is counted beside it.
 
     `levels` has the only value that a channel has shown so far, None once there were two.
+    `places` has some of the first values of the input columns that have seasons.
     """
 
     seen: Mapping[str, int]  # observations, by channel
@@ -44,6 +45,7 @@ class Progress:
     horizons: Mapping[str, Horizons] = dataclasses.field(default_factory=dict)
     schema: Schema = dataclasses.field(default_factory=Schema)  # axes and labels of the data
     beginning: Beginning | None = None  # of the first channel, while it has shown few values
+    places: Mapping[int, tuple[float, ...]] = dataclasses.field(default_factory=dict)
 
     @property
     def total(self) -> int:

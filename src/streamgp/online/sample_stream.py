@@ -20,6 +20,7 @@ from streamgp.online.folding import Work, check, total
 from streamgp.online.outliers import judged
 from streamgp.online.progress import Progress, Scores
 from streamgp.online.report import Result, UpdateReport
+from streamgp.online.spacing import spaced
 
 _MANY = 8  # so many points are never at one place
 
@@ -39,7 +40,8 @@ class Streamer:
         self, progress: Progress, rows: Rows, advance: Callable[[int], None]
     ) -> tuple[Progress, UpdateReport]:
         """Fold rows in one by one. `advance` is told how many have just been taken."""
-        begin, now, done, pieces, works = time.perf_counter(), progress, 0, [], [Work()]
+        begin, done, pieces, works = time.perf_counter(), 0, [], [Work()]
+        now = spaced(self.updater.specification, progress, rows)
         while done < rows.size:
             now, run, work = self._run(now, rows.take(slice(done, done + self._most(now))))
             run, filtered = self._filtered(now, run)

@@ -5,50 +5,70 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from jaxtyping import AbstractArray
 
+Fits = Callable[[Any], bool]
+
+# What counts as one of these. A number of NumPy's is also an array without dimensions.
+_KINDS: dict[Any, tuple[type, ...]] = {
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (float, int, np.floating, np.integer),
+    np.ndarray: (np.ndarray, np.generic),
+}
+
 
 def misfit(instance: Any) -> str | None:
     """The first attribute that is not what it is annotated as, in words; None if all are."""
-    for name, annotation in _hints(instance.__class__).items():
+    for name, fits in _tests(instance.__class__):
         value = getattr(instance, name)
-        if not _fits(value, annotation):
+        if not fits(value):
             return f"{type(instance).__name__}.{name} is {value!r}"
     return None
 
 
 @functools.cache
-def _hints(cls: Any) -> dict[str, Any]:
+def _tests(cls: Any) -> list[tuple[str, Fits]]:
+    """A test of each attribute, made once: every object of a file is tested."""
     hints = typing.get_type_hints(cls)
-    return {n: a for n, a in hints.items() if typing.get_origin(a) is not typing.ClassVar}
+    return [(n, _test(a)) for n, a in hints.items() if typing.get_origin(a) is not typing.ClassVar]
 
 
-def _fits(value: Any, annotation: Any) -> bool:
-    if annotation is Any:
-        return True
+def _test(annotation: Any) -> Fits:
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, each) for each in args)
+        tests = list(map(_test, args))
+        return lambda value: any(fits(value) for fits in tests)
     if origin is typing.Literal:
-        return value in args
+        return lambda value: value in args
     if origin is Callable:
-        return callable(value)
+        return callable
     if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(item, args[0]) for item in value)
+        item = _test(args[0])
+        return lambda value: isinstance(value, tuple) and all(map(item, value))
     if origin is Mapping:
-        pairs = value.items() if isinstance(value, Mapping) else [(None, None)]
-        return all(_fits(k, args[0]) and _fits(v, args[1]) for k, v in pairs)
-    return _is(value, annotation)
+        key, item = map(_test, args)
+        return lambda value: (
+            isinstance(value, Mapping) and all(key(k) and item(v) for k, v in value.items())
+        )
+    return _test_of_class(annotation)
 
 
-def _is(value: Any, annotation: Any) -> bool:
-    if annotation in (int, float):
-        number = Integral if annotation is int else Real
-        return isinstance(value, number) and not isinstance(value, bool)
-    if inspect.isclass(annotation) and issubclass(annotation, AbstractArray):
-        return isinstance(value, np.ndarray | np.generic)
-    return not inspect.isclass(annotation) or isinstance(value, annotation)
+def _test_of_class(annotation: Any) -> Fits:
+    if annotation is Any or not inspect.isclass(annotation):  # too free to be tested
+        return lambda value: True
+    is_array = issubclass(annotation, AbstractArray)
+    kinds = _KINDS.get(np.ndarray if is_array else annotation, (annotation,))
+    if annotation not in (bool, int, float):
+        return lambda value: isinstance(value, kinds)
+    others = () if annotation is bool else (bool,)  # to Python, True is a whole number
+
+    def is_number(value: Any) -> bool:
+        if isinstance(value, np.ndarray) and not value.ndim:
+            value = value[()]
+        return isinstance(value, kinds) and not isinstance(value, others)
+
+    return is_number

@@ -76,7 +76,8 @@ def brought_up(document: Document, tensors: Tensors) -> tuple[Document, Tensors]
 
 def _parts(data: bytes) -> tuple[Document, Tensors]:
     try:
-        tensors = safetensors.numpy.load(data)
+        # Copies: what a version of safetensors gives may be a read-only view of all bytes.
+        tensors = {name: array.copy() for name, array in safetensors.numpy.load(data).items()}
         length = int.from_bytes(data[:8], "little")
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
     except Exception as error:  # whatever a parser makes of arbitrary bytes

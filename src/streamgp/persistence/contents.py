@@ -53,21 +53,16 @@ def pack(
     updater: Updater, progress: Progress, notes: dict[str, Any], bookkeeping: dict[str, Any]
 ) -> bytes:
     """A model as bytes. What could not be read again is not written."""
-    parts = Contents(updater, progress, notes, bookkeeping)
-    check_writable(parts)
-    return seal(*encoded(parts))
+    with writing():
+        document, tensors = encoded(Contents(updater, progress, notes, bookkeeping))
+        decoded(document, tensors)
+    return seal(document, tensors)
 
 
 def unpack(data: bytes) -> Contents:
     """A model's parts from its bytes. No code is taken from them."""
     with fitting("a file", "Take another copy of the file."):
         return decoded(*unseal(data))
-
-
-def check_writable(parts: Contents, trusted: Trusted = frozenset()) -> None:
-    """Refuse parts that could not be read again."""
-    with fitting("a model", "Compare its settings with what their documentation asks for."):
-        _check(parts.updater, parts.progress, trusted)
 
 
 def encoded(whole: Contents) -> tuple[Document, Tensors]:
@@ -101,11 +96,14 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
 
 def decoded(contents: Document, tensors: Tensors) -> Contents:
     """A model's parts, which fit together, from JSON and arrays."""
-    built = _build(contents, tensors)
-    _check(built.updater, built.progress)
-    require(isinstance(built.notes, dict), "notes by name")
-    require(isinstance(built.bookkeeping, dict), "bookkeeping by name")
-    return built
+    whole = build(contents, tensors)
+    check(whole)
+    return whole
+
+
+def writing() -> contextlib.AbstractContextManager[None]:
+    """A block that writes a model and reads it back, so that what is kept can be read again."""
+    return fitting("a model", "Compare its settings with what their documentation asks for.")
 
 
 @contextlib.contextmanager
@@ -120,7 +118,8 @@ def fitting(what: str, remedy: str) -> Iterator[None]:
         raise FileError(problem(f"{what} whose parts fit together", reason, remedy)) from error
 
 
-def _build(contents: Document, tensors: Tensors) -> Contents:
+def build(contents: Document, tensors: Tensors) -> Contents:
+    """A model's parts from JSON and arrays; whether they fit together is not looked at."""
     # Parts that the first files did not have.
     gained: Document = {
         "scale": True, "seasons": (), "over_time": False, "notes": {}, "bookkeeping": {},
@@ -157,8 +156,12 @@ def _with_axes(progress: Progress) -> Progress:
 # -- do the parts fit each other? --------------------------------------------------------------
 
 
-def _check(updater: Updater, progress: Progress, trusted: Trusted = frozenset()) -> None:
+def check(whole: Contents, trusted: Trusted = frozenset()) -> None:
+    """Refuse parts that do not fit together."""
+    updater, progress = whole.updater, whole.progress
     setup, strategy = updater.specification, updater.engines.strategy
+    require(isinstance(whole.notes, dict), "notes by name")
+    require(isinstance(whole.bookkeeping, dict), "bookkeeping by name")
     require(isinstance(updater.engines.settings, Learner), "a learner")
     require(isinstance(updater.forgetting, Forgetting), "a rule of forgetting")
     require(isinstance(progress, Progress), "the progress made")
@@ -189,6 +192,8 @@ def _check_progress(progress: Progress) -> None:
     records = progress.calibrations.values()
     require(all(_is_record(record) for record in records), "calibrations in finite numbers")
     require(set(progress.horizons) <= set(progress.seen), "horizons of channels")
+    places = [place for own in progress.places.values() for place in own]
+    require(bool(np.all(np.isfinite(places))), "finite places of the first rows")
 
 
 def _is_record(record: Calibration) -> bool:

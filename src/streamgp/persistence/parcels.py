@@ -4,14 +4,17 @@ from typing import Any
 
 from streamgp.persistence.container import seal, unseal
 from streamgp.persistence.contents import fitting
-from streamgp.persistence.documents import Tensors
+from streamgp.persistence.documents import Document, Tensors
 from streamgp.persistence.values import decode, encode
 
 
 def wrap(values: dict[str, Any]) -> bytes:
     """Values by name as bytes. Classes among them are storable ones."""
-    tensors: Tensors = {}
-    return seal({name: encode(value, name, tensors) for name, value in values.items()}, tensors)
+    with fitting("values", "Keep only what a model's notes may hold."):
+        tensors: Tensors = {}
+        contents = {name: encode(value, name, tensors) for name, value in values.items()}
+        _decoded(contents, tensors)  # what could not be read again is not written
+    return seal(contents, tensors)
 
 
 def unwrap(data: bytes) -> dict[str, Any]:
@@ -21,5 +24,8 @@ def unwrap(data: bytes) -> dict[str, Any]:
         FileError: If they are damaged, or of something else.
     """
     with fitting("what was stored", "Take another copy of it."):
-        contents, tensors = unseal(data)
-        return {name: decode(value, tensors) for name, value in contents.items()}
+        return _decoded(*unseal(data))
+
+
+def _decoded(contents: Document, tensors: Tensors) -> dict[str, Any]:
+    return {name: decode(value, tensors) for name, value in contents.items()}

@@ -10,17 +10,26 @@ import functools
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from streamgp.errors import FileError, problem
 from streamgp.inference.chain.segments import Segment
 from streamgp.inference.chain.state import ChainState
 from streamgp.persistence.container import FORMAT, brought_up, opened, seal
-from streamgp.persistence.contents import Contents, check_writable, decoded, encoded, fitting
+from streamgp.persistence.contents import (
+    Contents,
+    build,
+    check,
+    decoded,
+    encoded,
+    fitting,
+    pack,
+    writing,
+)
 from streamgp.persistence.documents import Document, Tensors
 from streamgp.persistence.requirements import require
-from streamgp.persistence.values import encode
+from streamgp.persistence.values import decode, encode
 
 _SEGMENT, _LIST = "segment", "pieces"  # what a piece has, and what a head has beside a file
 
@@ -46,12 +55,21 @@ class Piece:
         self._segment = segment
 
     @functools.cached_property
-    def data(self) -> bytes:
-        """The bytes; equal segments have equal ones."""
+    def _encoded(self) -> tuple[Document, Tensors]:
         tensors: Tensors = {}
         # Arrays are named by the place, so that those of all pieces may be held together.
         name = repr(_place(self._segment))
-        return seal({_SEGMENT: encode(self._segment, name, tensors)}, tensors)
+        return encode(self._segment, name, tensors), tensors
+
+    @functools.cached_property
+    def data(self) -> bytes:
+        """The bytes; equal segments have equal ones."""
+        item, tensors = self._encoded
+        return seal({_SEGMENT: item}, tensors)
+
+    def read_back(self) -> Segment:
+        """The segment as it will be read, or itself if it has been checked."""
+        return self._segment if self._segment in _LABELS else decode(*self._encoded)
 
     @property
     def label(self) -> Label:
@@ -91,13 +109,15 @@ def take_apart(whole: Contents) -> Pieces:
 
     The work is that of the pieces that were not there the last time, and a little per piece.
     """
-    check_writable(whole, _LABELS)
     state = whole.progress.state
     if not isinstance(state, ChainState):
-        return Pieces(seal(*encoded(whole)))
+        return Pieces(pack(*whole))
     pieces = tuple(map(Piece, state.segments))
+    with writing():
+        contents, tensors = encoded(_with_segments(whole, ()))
+        again = tuple(piece.read_back() for piece in pieces)
+        check(_with_segments(build(contents, tensors), again), _LABELS)
     labels = tuple(piece.label for piece in pieces)
-    contents, tensors = encoded(_with_segments(whole, state, ()))
     contents[_LIST] = {"count": len(pieces), "digest": _digest(labels)}
     return Pieces(seal(contents, tensors), pieces, labels)
 
@@ -130,7 +150,8 @@ def put_together(head: bytes, pieces: Sequence[bytes]) -> Contents:
     return whole
 
 
-def _with_segments(whole: Contents, state: ChainState, segments: tuple[Segment, ...]) -> Contents:
+def _with_segments(whole: Contents, segments: tuple[Segment, ...]) -> Contents:
+    state: Any = whole.progress.state
     progress = dataclasses.replace(whole.progress, state=state.replace(segments=segments))
     return whole._replace(progress=progress)
 

@@ -6,6 +6,7 @@ float that JSON lacks. Arrays become tensors named by where they are.
 """
 
 import dataclasses
+import functools
 import types
 from typing import Any
 
@@ -34,6 +35,8 @@ def encode(value: Any, place: str, tensors: Tensors) -> Any:
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return value
+    if kind is np.str_:
+        return str(value)
     if kind is float:
         return value if np.isfinite(value) else {"float": str(value)}
     if kind is list:
@@ -86,9 +89,16 @@ def attributes(value: Any) -> dict[str, Any]:
     """What a file has of an instance, by name."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    cls: Any = type(value)
+    if dataclasses.is_dataclass(cls):
+        return {name: getattr(value, name) for name in _fields(cls)}
     return vars(value)
+
+
+@functools.cache
+def _fields(cls: Any) -> dict[str, dataclasses.Field]:
+    """The fields of a dataclass by name."""
+    return {field.name: field for field in dataclasses.fields(cls)}
 
 
 def _unknown(value: Any, place: str) -> FileError:
@@ -135,7 +145,7 @@ def _decode_dict(value: dict, source: Tensors) -> dict:
 
 def _decode_array(value: dict, source: Tensors) -> Any:
     array = source[value["array"]]
-    return {"numpy": array.copy(), "scalar": array[()]}[value["kind"]]
+    return {"numpy": array, "scalar": array[()]}[value["kind"]]
 
 
 def _decode_function(value: dict, source: Tensors) -> Any:
@@ -175,7 +185,9 @@ def _complete(cls: type, fields: dict[str, Any]) -> dict[str, Any]:
     """The fields, with the defaults of those that the class did not have when they were saved."""
     if not dataclasses.is_dataclass(cls):
         return fields
-    known = {field.name: field for field in dataclasses.fields(cls)}
+    known = _fields(cls)
+    if fields.keys() == known.keys():
+        return fields
     defaults = {
         name: _default(field)
         for name, field in known.items()

@@ -1,7 +1,7 @@
 """Pictures of models, predictions and streams. They need `pip install 'streamgp[plot]'`.
 
-A function that makes one picture draws on `ax`, or on the current axes, and returns these axes.
-`channels`, `forecasts`, `components` and `history` make several and return an array of axes.
+A function that makes one picture draws on `ax`, or on the axes of a new figure, and returns these
+axes. `channels`, `forecasts`, `components` and `history` make several and return an array of axes.
 """
 
 from streamgp.plot.bands import band

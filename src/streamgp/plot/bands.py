@@ -7,9 +7,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
+from streamgp.data.axes import Axis
+from streamgp.data.schema import read_inputs
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods.support import Boolean
 from streamgp.plot import style
+from streamgp.plot.shown import axis_label
+from streamgp.prediction.checks import check_probability
 from streamgp.prediction.prediction import Prediction
 
 # The height at which an observation's dot is drawn, from its input and its value.
@@ -39,7 +43,7 @@ def band(
         name: The name of the channel, for the vertical axis.
         level: The probability of the interval.
         color: The colour of the line and the interval. Classes have colours of their own.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.
@@ -57,21 +61,25 @@ def band(
         >>> ax.get_ylabel()
         'load'
     """
+    shown, axis = _along(x, len(prediction))
+    check_probability(level)
     ax = style.axes(ax)
-    draw(ax, prediction, _along(x, len(prediction)), level, color)
-    style.label(ax, "x", axis_name(prediction, name))
+    draw(ax, prediction, shown, level, color)
+    style.label(ax, axis_label(axis, "x"), axis_name(prediction, name))
     return ax
 
 
 def draw(ax: Any, prediction: Prediction, x: np.ndarray, level: float, color: Any) -> Height:
     """Draw a prediction, and return the function that gives the heights of observations."""
+    if style.is_dates(x):
+        style.short_dates(ax.xaxis)
     order = np.argsort(x)
     if has_classes(prediction):
         return _stack(ax, prediction, x, order)
     middle, low, high, step = _interval(prediction, level)
     ax.fill_between(
-        x[order], low[order], high[order], step=step, color=color, alpha=style.BAND_ALPHA,
-        linewidth=0, label=f"{100 * level:g}% interval",
+        x[order], low[order], high[order], step=step, color=color,
+        alpha=style.opacity(level), linewidth=0, label=f"{100 * level:g}% interval",
     )  # fmt: skip
     ax.plot(x[order], middle[order], color=color, linewidth=1.5, label="mean")
     if is_binary(prediction):
@@ -90,13 +98,19 @@ def fan(
     *,
     calibrated: bool,
 ) -> Height:
-    """Draw the median and several intervals, the widest first."""
+    """Draw the median and several intervals, the widest first.
+
+    What lies behind a band shines through, so that it is drawn fainter than it looks. The legend is
+    given an empty area of each band's looks.
+    """
+    behind = 0.0
     for level in levels:
         _, low, high, step = _interval(prediction, level, calibrated=calibrated)
-        ax.fill_between(
-            x, low, high, step=step, color=color, alpha=style.BAND_ALPHA, linewidth=0,
-            label=f"{100 * level:g}%",
-        )  # fmt: skip
+        looks = style.opacity(level)
+        own = 1 - (1 - looks) / (1 - behind)
+        ax.fill_between(x, low, high, step=step, color=color, alpha=own, linewidth=0)
+        ax.fill([], [], color=color, alpha=looks, linewidth=0, label=f"{100 * level:g}%")
+        behind = looks
     middle = prediction.mean if is_binary(prediction) else prediction.quantile(0.5)
     what = "probability" if is_binary(prediction) else "median"
     ax.plot(x, middle, color=color, linewidth=1.5, label=what)
@@ -113,24 +127,28 @@ def is_binary(prediction: Prediction) -> bool:
     return isinstance(prediction.likelihood.support, Boolean)
 
 
+def class_names(prediction: Prediction) -> tuple[str, ...]:
+    """The names of the classes in the picture, if their shares are stacked."""
+    return tuple(map(str, prediction.classes)) if has_classes(prediction) else ()
+
+
 def axis_name(prediction: Prediction, name: str) -> str:
     """The name of the channel, or, if the picture shows a probability, P(name)."""
     return f"P({name})" if is_binary(prediction) or has_classes(prediction) else name
 
 
-def _along(x: Any, rows: int) -> np.ndarray:
-    """The inputs as one column."""
-    column = np.asarray(x)
-    column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
-    if column.shape != (rows,):
+def _along(x: Any, rows: int) -> tuple[np.ndarray, Axis]:
+    """The inputs as one column, as clocks show them if they are times; and what they are."""
+    numbers, _, axes = read_inputs(x, (), "the picture")
+    if numbers.shape != (rows, 1):
         raise DataError(
             problem(
                 f"{rows} inputs to draw along, one per row of the prediction",
-                f"shape {column.shape}",
+                f"shape {numbers.shape}",
                 "Give the one input that changes along the axis.",
             )
         )
-    return column
+    return axes[0].on_clock(numbers[:, 0]), axes[0]
 
 
 def _interval(
@@ -165,24 +183,18 @@ def _stack(ax: Any, prediction: Prediction, x: np.ndarray, order: np.ndarray) ->
     for k, color in enumerate(colors):
         ax.fill_between(
             x[order], edges[:, k], edges[:, k + 1], facecolor=style.paler(color),
-            edgecolor="white", linewidth=0.8, label=str(k),
+            edgecolor="white", linewidth=0.8, label=str(prediction.classes[k]),
         )  # fmt: skip
     ax.set_ylim(0, 1)
     ax.margins(x=0)
     style.legend_beside(ax, turned=True)
-    at = _as_numbers(x[order])
+    at = style.as_numbers(x[order])
 
     def height(where: np.ndarray, y: np.ndarray) -> np.ndarray:
         """A height within the share of the class. If the shares are right, dots spread evenly."""
         spread = np.arange(1, len(y) + 1) * 0.618034 % 1
-        ends = np.stack([np.interp(_as_numbers(where), at, edge) for edge in edges.T])
+        ends = np.stack([np.interp(style.as_numbers(where), at, edge) for edge in edges.T])
         k, row = y.astype(int), np.arange(len(y))
         return ends[k, row] + (0.1 + 0.8 * spread) * (ends[k + 1, row] - ends[k, row])
 
     return height
-
-
-def _as_numbers(x: np.ndarray) -> np.ndarray:
-    from matplotlib.dates import date2num
-
-    return date2num(x) if x.dtype.kind == "M" else x.astype(float)

@@ -34,7 +34,7 @@ def calibration(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = Non
         prediction: What `predict` returned.
         y: Observations that were not learned, one per row of the prediction.
         bins: The largest number of groups of probabilities.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.
@@ -52,6 +52,7 @@ def calibration(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = Non
     else:
         _coverage(ax, prediction, y)
         style.label(ax, "level of the interval", "observed coverage")
+        style.legend_in_row(ax)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     return ax
 
@@ -67,7 +68,7 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
         prediction: What `predict` returned.
         y: Observations that were not learned, one per row of the prediction.
         bins: The number of bars.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.
@@ -86,8 +87,10 @@ def pit(prediction: Prediction, y: Any, *, bins: int = 10, ax: Any = None) -> An
         linewidth=1, color=style.paler(style.MODEL),
     )  # fmt: skip
     chance = _stats().binom.ppf([0.025, 0.975], len(low), 1 / bins) * bins / len(low)
-    for height, dash in ((1, "--"), *((limit, ":") for limit in chance)):
-        ax.axhline(height, color=style.PAST, linewidth=1, linestyle=dash)
+    looks = (1, "--", "ideal"), *((limit, ":", "chance") for limit in chance)
+    for height, dash, text in looks:
+        ax.axhline(height, color=style.PAST, linewidth=1, linestyle=dash, label=text)
+    style.legend_in_row(ax)
     ax.set_xlim(0, 1)
     style.label(ax, "probability transform P(Y ≤ y)", "density")
     return ax
@@ -146,7 +149,7 @@ def _reliability(ax: Any, prediction: Prediction, y: Float[np.ndarray, " N"], bi
         _points(ax, probabilities[:, 1], y == 1, bins, style.MODEL, None)
         return
     for k, color in enumerate(style.class_colors(prediction.likelihood, count)):
-        _points(ax, probabilities[:, k], y == k, bins, color, str(k))
+        _points(ax, probabilities[:, k], y == k, bins, color, str(prediction.classes[k]))
     style.legend_beside(ax)
 
 

@@ -11,20 +11,20 @@ from streamgp.plot.shown import Model
 class Drawn:
     """A model with methods for its pictures. They need matplotlib."""
 
-    def plot(self: Model, channel: str | None = None, **options: Any) -> Any:
+    def plot(self: Model, channel: str | None = None, **options: Any) -> np.ndarray:
         """Draw channels over one or two inputs. It needs matplotlib.
 
         Args:
-            channel: The name of one channel; by default all of them, each on axes of its own.
-            **options: Those of `streamgp.plot.channel`: `x`, `data`, `past`, `level`, `value`,
-                `inducing`, `note`, `ax`.
+            channel: The name of one channel; by default all of them, each on axes of its own. Over
+                two inputs, these are a pair: the mean, and the uncertainty.
+            **options: Those of `streamgp.plot.channels`: `x`, `data`, `past`, `level`, `value`,
+                `inducing`, `note`, `legend`, `ax`.
 
         Returns:
-            An array of the axes, one per channel that was drawn.
+            An array of the axes, one per channel that was drawn; (channels, 2) over two inputs,
+            unless `value` or `ax` asks for one map.
         """
-        if channel is None and len(self.channels) > 1:
-            return panels.channels(self, **options)
-        return np.atleast_1d(np.asarray(panels.channel(self, channel, **options), object))
+        return panels.channels(self, channel, **options)
 
     def plot_forecast(
         self: Model, ahead: Any, every: Any = None, channel: str | None = None, **options: Any

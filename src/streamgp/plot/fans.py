@@ -7,14 +7,13 @@ import numpy as np
 
 from streamgp.data.horizons import inputs_ahead, length
 from streamgp.errors import ConfigurationError, problem
-from streamgp.plot import bands, marks, style
+from streamgp.plot import bands, grids, marks, style
 from streamgp.plot.panels import on_several
-from streamgp.plot.shown import Model, named, of_channel, on_clock, start_of
+from streamgp.plot.shown import Model, axis_label, named, of_channel, on_clock, start_of
 from streamgp.prediction.checks import check_probability
 
 LEVELS = (0.5, 0.8, 0.95)
-_ALONG = 200  # points of the past, and of a forecast whose steps are not given
-_MOST = 2000  # points of the past at given steps
+_ALONG = 200  # the fewest points of the past, and of a forecast whose steps are not given
 _ROUNDING = 1e-9  # of a step
 _BACK = 2.0  # how much of the past is shown, in lengths of the forecast
 
@@ -44,14 +43,14 @@ def forecast(
         every: The length of a step. It may be left out if `ahead` is a length.
         name: The name of the channel. It may be left out if there is only one.
         back: How much of the past to show: a duration, or a number in the units of the inputs. By
-            default twice as much as the future.
+            default twice as much as the future, if the model has seen as much.
         data: Observations (x, y) of the past, a dictionary of them by channel, or a frame with a
             column per channel. Those from before the picture are left out.
         later: What then happened: observations (x, y) of the future, likewise.
         levels: The probabilities of the bands.
         calibrated: Whether the bands are those of `interval(level, calibrated=True)`.
         legend: Whether to draw a legend.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.
@@ -74,7 +73,7 @@ def forecast(
     start, axis, name = start_of(model), model.axes[0], named(model, name)
     shares = sorted((_checked(level) for level in levels), reverse=True)
     numbers = np.concatenate([[start], ahead_of(model, start, ahead, every)])
-    begin = start - (_BACK * (numbers[-1] - start) if back is None else length(axis, back, "back"))
+    begin = start - _reach(model, start, numbers[-1], back)
     before = _before(model, begin, start, every)
     past, future = (model.predict(axis.values(part), name) for part in (before, numbers))
     shown_past, shown = axis.on_clock(before), axis.on_clock(numbers)
@@ -82,7 +81,7 @@ def forecast(
         marks.observed(on_clock(of_channel(given, name, model.axes), model.axes), 1, what)
         for given, what in ((data, "data"), (later, "later"))
     )
-    marks.check_drawable(future, old, new)
+    old, new = marks.drawable(future, old, new)
     ax = style.axes(ax)
     if bands.has_classes(future):
         whole = model.predict(axis.values(np.concatenate([before, numbers[1:]])), name)
@@ -90,14 +89,13 @@ def forecast(
     else:
         bands.draw(ax, past, shown_past, shares[0], style.PAST)
         height = bands.fan(ax, future, shown, shares, style.MODEL, calibrated=calibrated)
-    style.label(ax, str(axis.name or "x"), bands.axis_name(future, name))
+    style.label(ax, axis_label(axis, "x"), bands.axis_name(future, name))
     ax.axvline(shown[0], color=style.INK, linewidth=0.8, linestyle=":", zorder=2)
     marks.dots(ax, marks.within(old, shown_past[0], shown[-1]), height, style.PAST, "data")
     marks.dots(ax, marks.within(new, shown_past[0], shown[-1]), height, style.NEW, "what came")
     ax.set_xlim(axis.on_clock(np.array([begin]))[0], shown[-1])
-    style.short_dates(ax, shown)
-    if legend and not bands.has_classes(future):
-        style.legend_in_row(ax)
+    if legend:
+        style.legend_in_row(ax, without=bands.class_names(future))
     return ax
 
 
@@ -150,16 +148,27 @@ def ahead_of(model: Model, start: float, ahead: Any, every: Any) -> np.ndarray:
                 "Give `every`, or say how far to go as a duration or a floating-point number.",
             )
         )
-    return start + length(axis, ahead, "ahead") * np.linspace(0, 1, _ALONG + 1)[1:]
+    reach = length(axis, ahead, "ahead")
+    return start + reach * grids.shares(reach / model.shortest_waves[0], _ALONG + 1)[1:]
 
 
 def _before(model: Model, begin: float, start: float, every: Any) -> np.ndarray:
     """Inputs of the past, up to the latest: at the steps of the forecast, unless these are many."""
-    step = (start - begin) / (_ALONG - 1)
-    if every is not None:
-        step = max(length(model.axes[0], every, "every"), (start - begin) / _MOST)
-    count = int(np.floor((start - begin) / step + _ROUNDING))
+    reach = start - begin
+    if every is None:
+        return begin + reach * grids.shares(reach / model.shortest_waves[0], _ALONG)
+    step = max(length(model.axes[0], every, "every"), reach / grids.MOST)
+    count = int(np.floor(reach / step + _ROUNDING))
     return start - step * np.arange(count, -1, -1.0)
+
+
+def _reach(model: Model, start: float, end: float, back: Any) -> float:
+    """How much of the past is shown: by default none from before the first inducing point."""
+    if back is not None:
+        return length(model.axes[0], back, "back")
+    known = start - min(float(points[:, 0].min()) for points in model.inducing_points)
+    wanted = _BACK * (end - start)
+    return min(wanted, known) if known > 0 else wanted
 
 
 def _checked(level: float) -> float:

@@ -11,7 +11,9 @@ from streamgp.plot.bands import has_classes, is_binary
 from streamgp.plot.marks import Observed
 from streamgp.prediction.prediction import Prediction
 
-_VALUES = "viridis"
+Value = Literal["mean", "std"]
+_VALUES, _DOUBT = "viridis", "Oranges"  # dots and crosses are seen on both
+_NEUTRAL = "0.7"  # the colour of dots that stand for any value
 
 
 def surface(
@@ -20,7 +22,7 @@ def surface(
     second: Any,
     *,
     name: str = "y",
-    value: Literal["mean", "std"] = "mean",
+    value: Value = "mean",
     colorbar: bool = True,
     ax: Any = None,
 ) -> Any:
@@ -31,15 +33,18 @@ def surface(
     - Classes and grades: the most probable one. The colour is paler where it is less probable, and
       lines separate the classes.
 
+    With `value="std"`, the map shows how uncertain that is: the standard deviation of a new
+    observation, that of the probability of yes, or the probability of another class.
+
     Args:
         prediction: What `predict` returned at the A × B points of the grid. The first input
             changes fastest: `np.stack(np.meshgrid(first, second), -1).reshape(-1, 2)`.
-        first: A increasing values of the first input, along the horizontal axis.
-        second: B increasing values of the second input, along the vertical axis.
+        first: A increasing values of the first input, along the horizontal axis: numbers or times.
+        second: B increasing values of the second input, along the vertical axis, likewise.
         name: The name of the channel.
-        value: Whether to show the mean or the standard deviation of a channel of numbers.
+        value: Whether to show the prediction or its uncertainty.
         colorbar: Whether to draw a colour bar. It takes some of the space of `ax`.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.
@@ -49,7 +54,8 @@ def surface(
         ConfigurationError: If `value` is something else.
         ImportError: If matplotlib is missing.
     """
-    grid = np.asarray(first, float), np.asarray(second, float)
+    sides = np.asarray(first), np.asarray(second)
+    grid = style.as_numbers(sides[0]), style.as_numbers(sides[1])
     if len(grid[0]) * len(grid[1]) != len(prediction):
         raise DataError(
             problem(
@@ -61,35 +67,48 @@ def surface(
     if value not in ("mean", "std"):
         raise ConfigurationError(problem("value 'mean' or 'std'", repr(value), "Choose one."))
     ax = style.axes(ax)
-    if has_classes(prediction):
+    if value == "std":
+        _doubt(ax, prediction, grid, name, colorbar)
+    elif has_classes(prediction):
         _classes(ax, prediction, grid, name)
     elif is_binary(prediction):
         _halves(ax, prediction, grid, name, colorbar)
     else:
-        _numbers(ax, prediction, grid, name, value, colorbar)
+        _numbers(ax, prediction, grid, name, colorbar)
+    for side, axis in zip(sides, (ax.xaxis, ax.yaxis), strict=True):
+        if style.is_dates(side):
+            style.short_dates(axis)
     style.label(ax, "x₀", "x₁")
     return ax
 
 
-def on_map(ax: Any, prediction: Prediction, data: Observed | None, past: Observed | None) -> None:
-    """Draw observations in the colours of the map. Those of the past are smaller and paler."""
-    for seen, size, alpha, edge, what in (
-        (past, 14, 0.75, "white", "past data"),
-        (data, 26, 1.0, style.INK, "new data"),
+def on_map(
+    ax: Any, prediction: Prediction, value: Value, data: Observed | None, past: Observed | None
+) -> None:
+    """Draw observations. Those of the past are smaller and have a white rim.
+
+    On a map of values they have the colours of the map.
+    """
+    for seen, size, edge, what in (
+        (past, 14, "white", "past data"),
+        (data, 26, style.INK, "new data" if past is not None else "data"),
     ):
         if seen is None or seen.y is None:
             continue
-        kinds = has_classes(prediction) or is_binary(prediction)
-        colors = _class_dots(prediction, seen.y.astype(int)) if kinds else {"c": seen.y}
-        if not kinds and ax.collections:  # the colour scale of the map
-            colors |= {"norm": ax.collections[0].norm, "cmap": _VALUES}
-        ax.scatter(
-            *seen.x.T, s=size, alpha=alpha, edgecolors=edge, linewidths=0.6, zorder=3, **colors
-        )
-        ax.plot(  # an empty line for the legend, in a neutral colour
-            [], [], "o", color="0.7", markersize=size**0.5, markeredgecolor=edge,
-            markeredgewidth=0.6, label=what,
+        colors = _of_values(ax, prediction, seen.y) if value == "mean" else {"c": _NEUTRAL}
+        ax.scatter(*seen.x.T, s=size, edgecolors=edge, linewidths=0.6, zorder=3, **colors)
+        # An empty line for the legend, in a neutral colour. White would not be seen there.
+        ax.plot(
+            [], [], "o", color=_NEUTRAL, markersize=size**0.5, markeredgewidth=0.6,
+            markeredgecolor=edge, label=what,
         )  # fmt: skip
+
+
+def _of_values(ax: Any, prediction: Prediction, y: np.ndarray) -> dict[str, Any]:
+    """The colours of observations on the map that is on the axes."""
+    if has_classes(prediction) or is_binary(prediction):
+        return _class_dots(prediction, y.astype(int))
+    return {"c": y, "norm": ax.collections[0].norm, "cmap": _VALUES}
 
 
 def _class_dots(prediction: Prediction, y: Int[np.ndarray, " N"]) -> dict[str, Any]:
@@ -97,13 +116,24 @@ def _class_dots(prediction: Prediction, y: Int[np.ndarray, " N"]) -> dict[str, A
     return {"c": [colors[k] for k in y]}
 
 
-def _numbers(
-    ax: Any, prediction: Prediction, grid: tuple, name: str, value: str, colorbar: bool
-) -> None:
-    shown = prediction.mean if value == "mean" else prediction.std
-    mesh = _mesh(ax, grid, _on(grid, shown), cmap=_VALUES)
+def _numbers(ax: Any, prediction: Prediction, grid: tuple, name: str, colorbar: bool) -> None:
+    mesh = _mesh(ax, grid, _on(grid, prediction.mean), cmap=_VALUES)
     if colorbar:
-        _bar(ax, mesh, name if value == "mean" else f"{name}, standard deviation")
+        _bar(ax, mesh, name)
+
+
+def _doubt(ax: Any, prediction: Prediction, grid: tuple, name: str, colorbar: bool) -> None:
+    """How uncertain what the other map shows is."""
+    if has_classes(prediction):
+        shown = 1 - np.max(prediction.probabilities, axis=1)
+        text = f"P(another {name})"
+    elif is_binary(prediction):
+        shown, text = np.sqrt(prediction.epistemic), f"P({name}), standard deviation"
+    else:
+        shown, text = prediction.std, f"{name}, standard deviation"
+    mesh = _mesh(ax, grid, _on(grid, shown), cmap=_DOUBT)
+    if colorbar:
+        _bar(ax, mesh, text)
 
 
 def _halves(ax: Any, prediction: Prediction, grid: tuple, name: str, colorbar: bool) -> None:
@@ -133,7 +163,8 @@ def _classes(ax: Any, prediction: Prediction, grid: tuple, name: str) -> None:
     for k in np.unique(best)[1:]:  # the class's probability less that of the best other class
         lead = probabilities[:, k] - np.max(np.delete(probabilities, k, axis=1), axis=1)
         _border(ax, grid, _on(grid, lead))
-    patches = [Patch(color=c, alpha=0.8, label=str(k)) for k, c in enumerate(colors)]
+    pairs = zip(colors, prediction.classes, strict=True)
+    patches = [Patch(color=c, alpha=0.8, label=str(label)) for c, label in pairs]
     ax.legend(
         handles=patches, title=name, loc="upper left", bbox_to_anchor=(1.0, 1.02),
         frameon=False, handlelength=1.0, borderaxespad=0.4,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.data import columns
 from streamgp.errors import DataError, problem
 from streamgp.plot import style
 from streamgp.plot.bands import Height
@@ -63,15 +64,18 @@ def observed(data: Any, width: int, what: str) -> Observed | None:
     return Observed(x, y) if len(x) else None
 
 
-def check_drawable(prediction: Prediction, *seen: Observed | None) -> None:
-    """Raise where observations are several numbers each, which no dot shows.
+def drawable(prediction: Prediction, *seen: Observed | None) -> list[Observed | None]:
+    """Observations as numbers that can be drawn: classes by the numbers of their labels.
 
     Args:
         prediction: The prediction of their channel.
         *seen: Observations to show.
 
+    Returns:
+        The observations. Those of classes are without the missing ones, or None if none are left.
+
     Raises:
-        DataError: If there are such observations.
+        DataError: If they are several numbers each, which no dot shows, or one is no class.
     """
     is_several = prediction.likelihood.observation_dim > 1
     if is_several and any(part is not None and part.y is not None for part in seen):
@@ -82,6 +86,15 @@ def check_drawable(prediction: Prediction, *seen: Observed | None) -> None:
                 "Leave `data` and `past` out.",
             )
         )
+    return [_numbered(part, prediction) for part in seen]
+
+
+def _numbered(seen: Observed | None, prediction: Prediction) -> Observed | None:
+    if seen is None or seen.y is None or not prediction.likelihood.classes:
+        return seen
+    there = ~columns.read(seen.y, "observations").missing
+    y = prediction.values(seen.y[there], rows=int(there.sum()))
+    return Observed(seen.x[there], y) if there.any() else None
 
 
 def along(ax: Any, data: Observed | None, past: Observed | None, height: Height) -> None:
@@ -91,7 +104,7 @@ def along(ax: Any, data: Observed | None, past: Observed | None, height: Height)
             continue
         if seen.y is None or (past is not None and what == "new"):
             _ground(ax, seen.x, color, what)
-        dots(ax, seen, height, color, f"{what} data")
+        dots(ax, seen, height, color, f"{what} data" if past is not None else "data")
 
 
 def dots(ax: Any, seen: Observed | None, height: Height, color: Any, what: str) -> None:
@@ -174,9 +187,12 @@ def note(ax: Any, text: str) -> None:
 
 
 def crosses(ax: Any, points: Sequence[Float[np.ndarray, "_ 2"]]) -> None:
-    """Draw inducing points in the plane as crosses."""
+    """Draw inducing points in the plane as crosses, with a rim that shows on dark ground."""
+    from matplotlib.patheffects import withStroke
+
     together = np.unique(np.concatenate(points), axis=0)
     ax.plot(
         *together.T, "+", color=style.INK, markersize=6, markeredgewidth=1.0,
-        label="inducing points", zorder=4,
+        path_effects=[withStroke(linewidth=2.4, foreground="white")], label="inducing points",
+        zorder=4,
     )  # fmt: skip

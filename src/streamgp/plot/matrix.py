@@ -29,7 +29,7 @@ def retention(
         name: The name of the score. Lower scores are better, and are drawn lighter.
         annotate: Whether to write the numbers; by default they are written if they fit.
         colorbar: Whether to draw a colour bar. It takes some of the space of `ax`.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 
 from streamgp.data import columns, frames
 from streamgp.data.axes import Axis
 from streamgp.data.schema import known_names, read_frame_inputs, read_inputs
 from streamgp.errors import DataError, problem
+from streamgp.plot import grids, style
 
-ALONG = 400  # points of a line
+_MARGIN = 0.02  # of the range of what is shown, on either side of it
 
 
 @runtime_checkable
@@ -30,6 +32,11 @@ class Model(Protocol):
     @property
     def open_variance(self) -> tuple[float, ...]:
         """The part of each latent function's variance that its points leave open."""
+        ...
+
+    @property
+    def shortest_waves(self) -> tuple[float, ...]:
+        """The length of the shortest wave along each input, or infinity."""
         ...
 
     @property
@@ -74,11 +81,43 @@ def start_of(model: Model) -> float:
     return float(read_inputs([model.latest], model.axes, "the picture")[0][0, 0])
 
 
-def along(model: Model, x: Any, count: int) -> np.ndarray:
-    """Inputs to draw along: those given, or so many over the range of the inducing points."""
+def axis_label(axis: Axis, plain: str) -> str:
+    """What stands beside an axis: the name of the input, and the zone of its times.
+
+    Args:
+        axis: What the input holds.
+        plain: What stands there if it is numbers without a name.
+    """
+    name = None if axis.name == frames.INDEX else axis.name
+    if name is None:
+        name = "time" if axis.is_time else plain
+    return f"{name} ({axis.zone})" if axis.zone else str(name)
+
+
+def along(model: Model, x: Any, seen: Sequence[np.ndarray] = ()) -> np.ndarray:
+    """Inputs to draw along: those given, or some over the range of what is shown.
+
+    There are enough for the shortest wave and, as functions can turn at every inducing point, as
+    many as these.
+
+    Args:
+        model: A model of one input.
+        x: The inputs, or None.
+        seen: Columns of inputs that are shown beside the inducing points.
+    """
     if x is not None:
         return np.ravel(clocked(x, model.axes))
-    return spanned([clocked(points, model.axes) for points in model.inducing_points], count)[0]
+    points = [clocked(of_latent, model.axes) for of_latent in model.inducing_points]
+    least = max(grids.ALONG, *map(len, points))
+    (wave,) = model.shortest_waves
+    return spanned([*points, *seen], (wave,), least, grids.MOST)[0]
+
+
+def across(model: Model, seen: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The two sides of a map over the range of what is shown."""
+    points = [clocked(of_latent, model.axes) for of_latent in model.inducing_points]
+    sides = (grids.ACROSS, grids.MOST_ACROSS)
+    return spanned([*points, *seen], model.shortest_waves, *sides)
 
 
 def of_channel(given: Any, name: str, axes: Sequence[Axis]) -> Any:
@@ -99,7 +138,7 @@ def _of_frame(frame: Any, name: str, axes: tuple[Axis, ...]) -> Any:
     column = columns.read(frames.pick(frame, name), f"observations of {name!r}")
     seen = ~column.missing
     each = [axis.values(numbers[seen]) for axis, numbers in zip(axes, x.T, strict=True)]
-    return each[0] if len(each) == 1 else np.stack(each, axis=-1), column.values[seen]
+    return each[0] if len(each) == 1 else _stacked(each), column.values[seen]
 
 
 def width_of(model: Model) -> int:
@@ -119,27 +158,72 @@ def width_of(model: Model) -> int:
 
 
 def clocked(x: Any, axes: Sequence[Axis]) -> np.ndarray:
-    """Inputs as the picture shows them. A single column of times is shown in local time."""
-    if len(axes) != 1 or not axes[0].is_time:
+    """Inputs as the picture shows them: times as the clocks of their zone do.
+
+    A single column of times stays one of times. Of two columns, both are numbers: times are those
+    of matplotlib, in days.
+    """
+    if not any(axis.is_time for axis in axes):
         return np.asarray(x)
     is_number = isinstance(x, np.ndarray) and x.dtype.kind == "f"
-    numbers = x[:, 0] if is_number else read_inputs(x, tuple(axes), "the picture")[0][:, 0]
-    return axes[0].on_clock(numbers)[:, None]
+    numbers = x if is_number else read_inputs(x, tuple(axes), "the picture")[0]
+    columns = [axis.on_clock(column) for axis, column in zip(axes, numbers.T, strict=True)]
+    return np.stack(columns if len(axes) == 1 else list(map(style.as_numbers, columns)), axis=-1)
+
+
+def side(x: Any, axis: Axis) -> np.ndarray:
+    """Values of one of two inputs as a map shows them."""
+    return style.as_numbers(clocked(x, (axis,)).ravel()) if axis.is_time else np.asarray(x, float)
+
+
+def off_map(grid: Float[np.ndarray, "N 2"], axes: Sequence[Axis]) -> np.ndarray:
+    """Points of a map as inputs for `predict`: the inverse of `clocked` for two columns."""
+    pairs = zip(axes, grid.T, strict=True)
+    return _stacked([a.off_clock(_as_times(c)) if a.is_time else c for a, c in pairs])
 
 
 def on_clock(part: Any, axes: Sequence[Axis]) -> Any:
     """Observations, or the ends of a range, with their inputs as the picture shows them."""
     is_pair = isinstance(part, tuple | list) and len(part) == 2
-    if not is_pair or len(axes) != 1 or not axes[0].is_time:
+    if not is_pair or not any(axis.is_time for axis in axes):
         return part
     if np.ndim(part[0]) == 0:
         return tuple(clocked(list(part), axes)[:, 0])
-    return clocked(part[0], axes)[:, 0], part[1]
+    x = clocked(part[0], axes)
+    return x[:, 0] if len(axes) == 1 else x, part[1]
 
 
-def spanned(seen: Sequence[np.ndarray], count: int) -> list[np.ndarray]:
-    """For each input, evenly spaced values over the range of what is shown and a little more."""
+def spanned(
+    seen: Sequence[np.ndarray],
+    waves: Sequence[float],
+    least: int,
+    most: int,
+) -> list[np.ndarray]:
+    """For each input, values over the range of what is shown and a little more.
+
+    Args:
+        seen: Inputs that are shown, a column for each of the model's.
+        waves: The length of the shortest wave along each.
+        least: The fewest values of an input.
+        most: The most of them.
+    """
     shown = np.concatenate(seen)
-    low, reach = shown.min(axis=0), np.ptp(shown, axis=0)
-    share = np.linspace(-0.02, 1.02, count)
-    return [a + share * b for a, b in zip(low, reach, strict=True)]
+    found = []
+    for column, wave in zip(shown.T, waves, strict=True):
+        low, reach = column.min(), np.ptp(column)
+        length = reach / np.timedelta64(1, "D") if style.is_dates(column) else float(reach)
+        inner = grids.shares((1 + 2 * _MARGIN) * length / wave, least, most)
+        found.append(low + (inner * (1 + 2 * _MARGIN) - _MARGIN) * reach)
+    return found
+
+
+def _as_times(days: Float[np.ndarray, " N"]) -> np.ndarray:
+    from matplotlib.dates import num2date
+
+    return np.asarray([time.replace(tzinfo=None) for time in num2date(days)], "M8[us]")
+
+
+def _stacked(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Columns as a table, also where some are times and others are numbers."""
+    kinds = {column.dtype.kind for column in columns}
+    return np.stack([c if len(kinds) == 1 else c.astype(object) for c in columns], axis=-1)

@@ -1,6 +1,8 @@
 """What all pictures share: axes, labels, legends, and colours for colour-blind people too."""
 
 import itertools
+import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,9 @@ _PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", VERMILION, "#7A7A7A")
 _DASHES = ("-", "--", ":", "-.")
 
 MODEL, PAST, NEW, INK = BLUE, "0.4", VERMILION, "0.15"
-BAND_ALPHA = 0.22
+_FAINTEST, _RISE = 0.2, 0.7  # the opacity of a band that holds everything, and what others add
+_TALL = 8  # entries of a column that are higher than a panel
+_ENTRY, _LETTER = 25.0, 5.5  # of a legend: the width without its text, and of a letter, in points
 
 
 def pyplot() -> Any:
@@ -36,9 +40,9 @@ def pyplot() -> Any:
 
 
 def axes(ax: Any) -> Any:
-    """The axes that were given, or the current ones. An array of one gives its element."""
+    """The axes that were given, or those of a new figure. An array of one gives its element."""
     if ax is None:
-        return pyplot().gca()
+        return pyplot().subplots(layout="constrained")[1]
     if isinstance(ax, np.ndarray | list | tuple):
         if np.size(ax) != 1:
             raise DataError(
@@ -48,20 +52,36 @@ def axes(ax: Any) -> Any:
     return ax
 
 
+def opacity(level: float) -> float:
+    """How opaque the band of a level is: the narrower it is, the more."""
+    return _FAINTEST + _RISE * (1 - level)
+
+
 def label(ax: Any, x: str, y: str) -> None:
     """Name the axes, unless the caller has named them."""
     ax.set_xlabel(ax.get_xlabel() or x)
     ax.set_ylabel(ax.get_ylabel() or y)
 
 
-def short_dates(ax: Any, x: np.ndarray) -> None:
-    """Write dates below the axes in few letters, if there are dates."""
+def is_dates(x: np.ndarray) -> bool:
+    """Whether inputs are dates."""
+    return x.dtype.kind == "M"
+
+
+def as_numbers(x: np.ndarray) -> np.ndarray:
+    """Inputs as the numbers at which matplotlib draws them."""
+    from matplotlib.dates import date2num
+
+    return date2num(x) if is_dates(x) else x.astype(float)
+
+
+def short_dates(axis: Any) -> None:
+    """Write dates along a horizontal or vertical axis in few letters."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    if x.dtype.kind == "M":
-        locator = AutoDateLocator()
-        ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    locator = AutoDateLocator()
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def legend_beside(ax: Any, *, turned: bool = False) -> None:
@@ -71,30 +91,36 @@ def legend_beside(ax: Any, *, turned: bool = False) -> None:
     ax.legend(
         handles[::step], labels[::step], loc="upper left", bbox_to_anchor=(1.0, 1.02),
         frameon=False, handlelength=1.2, borderaxespad=0.4,
+        fontsize="medium" if len(labels) <= _TALL else "small",
     )  # fmt: skip
 
 
-def legend_above(ax: Any, labels: tuple[str, ...]) -> None:
-    """Draw a legend of these labels above the axes. A legend that is there already stays."""
+def legend_in_row(ax: Any, without: Collection[str] = ()) -> None:
+    """Draw a legend above the axes, in one row if there is room for it.
+
+    What has the same label stands there once. A legend that is there already stays.
+
+    Args:
+        ax: Matplotlib axes.
+        without: Labels to leave out.
+    """
+    known: dict[str, Any] = {}
+    for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
+        if text not in without:
+            known.setdefault(text, handle)
+    if not known:
+        return
     earlier = ax.get_legend()
-    known = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    need = sum(_ENTRY + _LETTER * len(text) for text in known)
+    rows = math.ceil(need / (72 * ax.bbox.width / ax.figure.dpi))
     ax.legend(
-        [known[text] for text in labels], labels, loc="lower right", bbox_to_anchor=(1.0, 1.0),
-        ncols=len(labels), frameon=False, borderaxespad=0.1, handletextpad=0.3, columnspacing=1.0,
+        known.values(), known, loc="lower right", bbox_to_anchor=(1.0, 1.0),
+        ncols=math.ceil(len(known) / rows), frameon=False, borderaxespad=0.1, handlelength=1.2,
+        handletextpad=0.4, columnspacing=1.0,
     )  # fmt: skip
     if earlier is not None:
         ax.add_artist(earlier)
         earlier.set_clip_box(None)  # a clipped legend would get no space in layouts
-
-
-def legend_in_row(ax: Any) -> None:
-    """Draw a legend of everything above the axes, in one row; what appears twice stands once."""
-    known = dict(reversed(list(zip(*reversed(ax.get_legend_handles_labels()), strict=True))))
-    known = {text: known[text] for text in ax.get_legend_handles_labels()[1] if text in known}
-    ax.legend(
-        known.values(), known, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(known),
-        frameon=False, borderaxespad=0.1, handlelength=1.2, handletextpad=0.4, columnspacing=1.0,
-    )  # fmt: skip
 
 
 def line_styles(count: int) -> list[dict[str, Any]]:

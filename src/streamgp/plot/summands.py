@@ -8,11 +8,10 @@ import numpy as np
 from streamgp.errors import DataError, problem
 from streamgp.plot import style
 from streamgp.plot.fans import ahead_of
-from streamgp.plot.shown import Model, along, named, start_of
+from streamgp.plot.shown import Model, along, axis_label, named, start_of
 from streamgp.prediction.components import Component, Components
 from streamgp.prediction.prediction import Prediction
 
-_ALONG = 1200  # points of a line: long streams have many periods
 _HEIGHT = 1.25  # of a panel, in inches
 
 
@@ -62,7 +61,7 @@ def components(
         ['y', 'level', 'season 7']
     """
     start, axis, name = start_of(model), model.axes[0], named(model, name)
-    shown = along(model, x, _ALONG)
+    shown = along(model, x)
     if ahead is not None:
         later = axis.on_clock(ahead_of(model, start, ahead, every))
         now = axis.on_clock(np.array([start]))
@@ -75,10 +74,11 @@ def components(
         _draw(panel, shown, part, level, title, style.GREEN)
     for panel in panels:
         panel.margins(x=0)
-        style.short_dates(panel, shown)
+        if style.is_dates(shown):
+            style.short_dates(panel.xaxis)
         if ahead is not None:
             panel.axvline(now[0], color=style.INK, linewidth=0.8, linestyle=":")
-    panels[-1].set_xlabel(panels[-1].get_xlabel() or str(axis.name or "x"))
+    panels[-1].set_xlabel(panels[-1].get_xlabel() or axis_label(axis, "x"))
     return panels
 
 
@@ -104,10 +104,10 @@ def _draw(ax: Any, x: np.ndarray, part: Component, level: float, title: str, col
     columns = [np.reshape(values, (len(x), -1)).T for values in (part.mean, low, high)]
     several = len(columns[0]) > 1
     looks = style.line_styles(len(columns[0])) if several else [{"color": color}]
-    order = np.argsort(x)
+    order, alpha = np.argsort(x), style.opacity(level)
     for j, (look, *numbers) in enumerate(zip(looks, *columns, strict=True)):
         mean, below, above = (values[order] for values in numbers)
-        ax.fill_between(x[order], below, above, color=look["color"], alpha=style.BAND_ALPHA, lw=0)
+        ax.fill_between(x[order], below, above, color=look["color"], alpha=alpha, lw=0)
         ax.plot(x[order], mean, linewidth=1.3, label=f"f{j}", **look)
     ax.set_title(title, loc="left", fontsize="medium", pad=3)
     if several:

@@ -9,6 +9,10 @@ from streamgp.errors import DataError, problem
 from streamgp.online.report import UpdateReport
 from streamgp.plot import style
 
+_MANY = (
+    300.0  # the ratio of numbers from which on ticks between powers of ten get in each other's way
+)
+
 
 def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = None) -> Any:
     """Draw the prequential score of each channel: the log predictive density before learning.
@@ -19,7 +23,7 @@ def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = Non
         reports: What `update` or `update_many` returned, in order.
         rows: Whether to show one dot per observation, in order, and their running mean, instead of
             one mean per update.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.
@@ -55,7 +59,7 @@ def inducing(reports: Sequence[UpdateReport], *, ax: Any = None) -> Any:
 
     Args:
         reports: What `update` or `update_many` returned, in order.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.
@@ -89,7 +93,7 @@ def hyperparameters(
         reports: What `update` or `update_many` returned, in order.
         which: A part of the names of those to show, such as "noise", "latent 0" or "weights". By
             default all that are positive and change are shown, except weights.
-        ax: Matplotlib axes; by default the current ones.
+        ax: Matplotlib axes; by default those of a new figure.
 
     Returns:
         The axes.
@@ -119,28 +123,35 @@ def hyperparameters(
     return ax
 
 
-def history(reports: Sequence[UpdateReport]) -> np.ndarray:
-    """Draw `scores`, `inducing` and `hyperparameters` below each other in a new figure.
+def history(reports: Sequence[UpdateReport], *, ax: Any = None) -> np.ndarray:
+    """Draw `scores`, `inducing` and `hyperparameters` below each other.
 
     Args:
         reports: What `update` or `update_many` returned, in order.
+        ax: Three Matplotlib axes; by default those of a new figure.
 
     Returns:
         An array of the three axes.
 
     Raises:
-        DataError: If there are no reports.
+        DataError: If there are no reports, or not three axes.
         ImportError: If matplotlib is missing.
     """
     _check(reports)
-    _, axes = style.pyplot().subplots(
-        3, 1, figsize=(8, 7.5), sharex=True, layout="constrained", height_ratios=(2, 1, 2)
-    )
+    if ax is None:
+        _, ax = style.pyplot().subplots(
+            3, 1, figsize=(8, 7.5), sharex=True, layout="constrained", height_ratios=(2, 1, 2)
+        )
+    axes = np.ravel(np.asarray(ax, object))
+    if len(axes) != 3:
+        raise DataError(
+            problem("three axes to draw on", f"{len(axes)}", "Leave `ax` out for a new figure.")
+        )
     scores(reports, ax=axes[0])
     inducing(reports, ax=axes[1])
     hyperparameters(reports, ax=axes[2])
-    for ax in axes:
-        ax.label_outer()
+    for each in axes:
+        each.label_outer()
     return axes
 
 
@@ -182,19 +193,32 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:
         return
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _flat(f"{name} {key}", part)
+            yield from _flat(name if _are_kernels(part) else f"{name} {key}", part)
+        return
+    if _are_kernels(value):
+        kinds = [part["kind"] for part in value]
+        for number, (kind, part) in enumerate(zip(kinds, value, strict=True), start=1):
+            again = f" ({kinds[:number].count(kind)})" if kinds.count(kind) > 1 else ""
+            yield from _flat(f"{name} {kind}{again}", part)
         return
     entries = np.asarray(value, float)
     for index, number in np.ndenumerate(entries):
         yield name + (str(list(index)) if entries.ndim else ""), float(number)
 
 
+def _are_kernels(value: Any) -> bool:
+    """Whether it is a list of those of a sum or a product."""
+    return isinstance(value, list) and all(isinstance(part, Mapping) for part in value)
+
+
 def _log_scale(ax: Any) -> None:
-    """Use a logarithmic scale with plain numbers at its ticks, also between powers of ten."""
+    """Use a logarithmic scale with plain numbers at its ticks, between powers of ten if few."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.set_yscale("log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    low, high = ax.get_ylim()
+    between = (1, 2, 3, 5) if high < _MANY * low else (1,)
+    ax.yaxis.set_major_locator(LogLocator(subs=between))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
 

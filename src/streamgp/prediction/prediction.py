@@ -347,9 +347,17 @@ class Prediction:
         ]
         return np.concatenate(parts)
 
-    def values(self, y: Any) -> Float[np.ndarray, "N ..."]:
-        """One observation for each input, checked, as a number; as several where it is several."""
-        return read_values(y, len(self), self.likelihood, self._labels)
+    def values(self, y: Any, *, rows: int | None = None) -> Float[np.ndarray, "N ..."]:
+        """One observation for each input, checked, as a number; as several where it is several.
+
+        Args:
+            y: The observations of the channel.
+            rows: How many there are, if they belong to other inputs than those of the prediction.
+
+        Raises:
+            DataError: If there are more or fewer, or the channel cannot have produced them.
+        """
+        return read_values(y, len(self) if rows is None else rows, self.likelihood, self._labels)
 
     def sample(self, count: int = 1, *, seed: int = 0, joint: bool = False) -> np.ndarray:
         """Draws of a new observation at each input.

@@ -14,9 +14,18 @@ from streamgp.service.feeding import Feeding, Source
 from streamgp.service.guard import Guard
 from streamgp.service.routes import health, inference, members, models, page
 from streamgp.service.settings import Settings
-from streamgp.service.shapes import ProblemDocument
+from streamgp.service.shapes import (
+    FleetSpecification,
+    InferenceError,
+    PredictRequest,
+    ProblemDocument,
+    Specification,
+)
 from streamgp.sources import urls
 from streamgp.version import __version__
+
+# What routes read and write without the framework, which would describe it.
+_SHAPES = (ProblemDocument, InferenceError, Specification, FleetSpecification, PredictRequest)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -77,7 +86,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _describe(app: FastAPI) -> None:
-    """Add the shape of problems to the description of the service."""
+    """Add the shapes that routes read and write by themselves to the description."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -85,7 +94,8 @@ def _describe(app: FastAPI) -> None:
                 title=app.title, version=app.version, description=app.description, routes=app.routes
             )
             shapes = schema.setdefault("components", {}).setdefault("schemas", {})
-            shapes["ProblemDocument"] = ProblemDocument.model_json_schema()
+            for shape in _SHAPES:
+                shapes[shape.__name__] = shape.model_json_schema()
             for name in ("HTTPValidationError", "ValidationError"):
                 shapes.pop(name, None)
             app.openapi_schema = schema

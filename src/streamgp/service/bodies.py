@@ -5,8 +5,11 @@
 
 import asyncio
 import zlib
+from typing import Any, TypeVar
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,6 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamgp.errors import Problem, problem
 from streamgp.service.problems import RefusedError, document
 from streamgp.service.settings import Limits
+from streamgp.service.wire import JSON, read_json
+
+Shape = TypeVar("Shape", bound=BaseModel)
 
 _GZIP = 31  # zlib's window bits for a gzip header
 
@@ -87,6 +93,59 @@ async def read_body(request: Request, limits: Limits) -> bytes:
             400, problem("a whole body", "a part of it", "Send it again.")
         ) from error
     return raw if encoding == "identity" else _unzipped(raw, limits.body)
+
+
+async def json_body(request: Request, limits: Limits) -> bytes:
+    """The bytes of a request whose body is JSON.
+
+    The content type has to be there: a page of another site can post without one to a service on
+    this machine, and a browser does not ask the service first.
+
+    Raises:
+        RefusedError: If the content type is another one, or as in `read_body`.
+    """
+    check_type(content_type(request), (JSON,))
+    return await read_body(request, limits)
+
+
+def content_type(request: Request) -> str:
+    """The content type of a request, without parameters; "none" if it names none."""
+    given = request.headers.get("content-type", "")
+    return given.split(";")[0].strip().lower() or "none"
+
+
+def check_type(given: str, known: tuple[str, ...]) -> None:
+    """Refuse a content type that is not among those that are known."""
+    if given not in known:
+        raise RefusedError(
+            415,
+            problem(
+                f"a content type among {[*known]}", repr(given[:100]), "Name it in the request."
+            ),
+        )
+
+
+def shaped(shape: type[Shape], body: bytes) -> Shape:
+    """A body in JSON as what the description of the service says it is.
+
+    Raises:
+        RequestValidationError: If it is something else.
+    """
+    try:
+        return shape.model_validate(read_json(body))
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_url=False)) from error
+    except ValueError as error:
+        text = str(error)[:200]
+        raise RequestValidationError(
+            [{"loc": ("body",), "msg": text, "input": "others"}]
+        ) from error
+
+
+def described_body(shape: type[BaseModel]) -> dict[str, Any]:
+    """What the description of the service says of such a body."""
+    schema = {"$ref": f"#/components/schemas/{shape.__name__}"}
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
 
 
 def _unzipped(raw: bytes, most: int) -> bytes:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,14 +24,21 @@ class Live:
     Attributes:
         model: The model.
         version: The version that the store has of it.
-        changed: When it was last committed, in seconds since 1970.
         report: What the last update did; None if this process has not seen one.
+        waited: How many seconds before it came into memory it was last committed.
+        since: When it came into memory, by a clock that is never set.
     """
 
     model: sgp.ContinualGP
     version: int
-    changed: float
     report: Spoken | None = None
+    waited: float = 0.0
+    since: float = dataclasses.field(default_factory=time.monotonic)
+
+    @property
+    def silence(self) -> float:
+        """The seconds since it was last committed."""
+        return self.waited + time.monotonic() - self.since
 
 
 class Cache:
@@ -50,26 +58,49 @@ class Cache:
         self.loads = 0
 
     def get(self, key: str) -> Live:
-        """A model as it was last committed.
+        """A model as it was last committed, by this process or another one.
 
         Raises:
             RefusedError: If there is no such model.
         """
+        return self.get_many([key])[key]
+
+    def get_many(self, keys: list[str]) -> dict[str, Live]:
+        """Models as they were last committed, by this process or others.
+
+        Args:
+            keys: Of the models.
+
+        Returns:
+            The models by key.
+
+        Raises:
+            RefusedError: If one of them does not exist.
+        """
+        versions = self._store.versions(keys)
+        return {key: self._get(key, versions.get(key)) for key in keys}
+
+    def _get(self, key: str, version: int | None) -> Live:
+        """A model of which the store has had this version a moment ago."""
         found = self._found(key)
-        if found is not None:
+        if found is not None and found.version == version:
             return found
         # A model may be committed while it is loaded. Whoever commits waits for those who load, so
         # that what was loaded never replaces what was committed later.
         with self._exclusive(key):
+            version = self._store.versions([key]).get(key)
             found = self._found(key)
             if found is not None:
-                return found
+                if found.version == version:
+                    return found
+                self._drop(key)  # another process has changed it, or deleted it
             try:
                 stored = self._store.fetch(key)
             except UnknownKeyError as error:
                 raise not_found("model", shown(key)) from error
             self.loads += 1
-            live = Live(stored.model, stored.info.version, stored.info.changed.timestamp())
+            waited = max(0.0, time.time() - stored.info.changed.timestamp())  # clocks are set
+            live = Live(stored.model, stored.info.version, waited=waited)
             self._put(key, live)
             return live
 
@@ -88,9 +119,8 @@ class Cache:
 
     def forget(self, key: str) -> None:
         """Let go of a model that has just been deleted."""
-        with self._exclusive(key), self._lock:
-            self._live.pop(key, None)
-            self._recent.pop(key, None)
+        with self._exclusive(key):
+            self._drop(key)
 
     def recent(self, key: str) -> tuple[Row, ...]:
         """The latest observations of a model that this process has seen."""
@@ -98,9 +128,11 @@ class Cache:
             return tuple(self._recent.get(key, ()))
 
     def everything(self) -> list[tuple[str, Live]]:
-        """All models that are in memory."""
+        """All models that are in memory and as the store has them."""
         with self._lock:
-            return list(self._live.items())
+            found = list(self._live.items())
+        versions = self._store.versions(key for key, _ in found)
+        return [(key, live) for key, live in found if versions.get(key) == live.version]
 
     def _found(self, key: str) -> Live | None:
         with self._lock:
@@ -108,6 +140,11 @@ class Cache:
             if live is not None:
                 self._live.move_to_end(key)
             return live
+
+    def _drop(self, key: str) -> None:
+        with self._lock:
+            self._live.pop(key, None)
+            self._recent.pop(key, None)
 
     def _put(self, key: str, live: Live) -> None:
         with self._lock:

@@ -1,6 +1,5 @@
 """Descriptions: what a model is and how far it has come, as JSON."""
 
-import time
 from typing import Any
 
 from streamgp.service.cache import Live
@@ -24,7 +23,7 @@ def described(name: str, live: Live, waiting: int) -> dict[str, Any]:
             "inducing_points": [len(points) for points in model.inducing_points],
             "open_variance": model.open_variance,
             "budget": model._version.updater.engines.strategy.budget,
-            "seconds_since_last": time.time() - live.changed,
+            "seconds_since_last": live.silence,
             "waiting": waiting,
             "alarms": kept.alarms,
         }

@@ -18,13 +18,14 @@ from streamgp.errors import (
     UnknownKeyError,
     problem,
 )
-from streamgp.service import names, specifications
+from streamgp.service import lives, names, specifications
 from streamgp.service.cache import Cache, Live
 from streamgp.service.events import Hub
 from streamgp.service.fleets import Common, Fleets
 from streamgp.service.lanes import Lanes
 from streamgp.service.metrics import Metrics
 from streamgp.service.problems import RefusedError, not_found
+from streamgp.service.readers import Readers
 from streamgp.service.recent import rows_of
 from streamgp.service.reports import Bookkeeping, Spoken, latest, spoken
 from streamgp.service.settings import Settings
@@ -35,20 +36,34 @@ T = TypeVar("T")
 _ATTEMPTS = 5  # at learning a batch into a model that another process changes
 
 
+class Step(NamedTuple):
+    """A step ahead in a feed.
+
+    Attributes:
+        source: The name of the feed.
+        before: The place before the messages; None for the beginning.
+        after: The place after them.
+    """
+
+    source: str
+    before: Any
+    after: Any
+
+
 class Batch(NamedTuple):
     """Observations that a client sent.
 
     Attributes:
-        frame: The rows; None if there are none, and only the offset moves.
+        frame: The rows; None if there are none, and only the place in the feed moves.
         digest: Of the bytes that were sent, to know a retry from something else.
         request: The client's idempotency key; None if it gave none.
-        offset: The name of the source that the rows come from, and the place after them.
+        step: The step in the feed that the rows come from; None if they come from none.
     """
 
     frame: pd.DataFrame | None
     digest: str
     request: str | None
-    offset: tuple[str, Any] | None = None
+    step: Step | None = None
 
 
 class Engine:
@@ -64,6 +79,8 @@ class Engine:
         self.cache = Cache(self.store, settings.cache)
         limits = settings.limits
         self.lanes = Lanes(settings.workers, limits.queue, limits.waiting)
+        self.expiry = lives.Expiry(self.store, settings.keep_answers)
+        self.readers = Readers(settings.workers, limits.predict_seconds)
         self.fleets = Fleets(self.store, self.cache)
         self.hub = Hub(limits.subscribers)
         self.metrics = Metrics(self.cache, self.lanes)
@@ -72,6 +89,7 @@ class Engine:
         """Finish what has begun, and let go of the store."""
         self.hub.close()
         self.lanes.close()
+        self.readers.close()
         self.store.close()
 
     # -- models come and go --------------------------------------------------------------------
@@ -88,15 +106,19 @@ class Engine:
         return self.lanes.submit(key, lambda: self._add(key, model))
 
     def import_file(self, key: str, data: bytes) -> Future:
-        """Take a model from the bytes of its file."""
+        """Take a model from the bytes of its file, with what it has handled."""
         model = sgp.from_bytes(data)
         specifications.check_import(model, self.settings.limits)
-        return self.lanes.submit(key, lambda: self._add(key, model))
+        handled = lives.imported(model)
+        return self.lanes.submit(key, lambda: self._add(key, model, handled))
 
-    def _add(self, key: str, model: sgp.ContinualGP) -> Live:
+    def _add(self, key: str, model: sgp.ContinualGP, handled: lives.Handled | None = None) -> Live:
         self.check_room()
         try:
-            version = self.store.put(key, model, version=0)
+            with self.store.transaction() as change:
+                change.put(key, model, version=0)
+                if handled is not None:
+                    handled.put_into(change, key)
         except StaleError as error:
             raise RefusedError(
                 409,
@@ -106,7 +128,7 @@ class Engine:
                     "Choose another, or delete what has it.",
                 ),
             ) from error
-        live = Live(model, version, time.time())
+        live = Live(model, change.versions[key])
         self.cache.publish(key, live)
         self.hub.publish(key, {"event": "created"})
         return live
@@ -121,7 +143,7 @@ class Engine:
             )
 
     def delete(self, key: str) -> Future:
-        """Delete a model."""
+        """Delete a model, and what is known of the requests and feeds that it has handled."""
         return self.lanes.submit(key, lambda: self._remove(key))
 
     def _remove(self, key: str) -> None:
@@ -166,11 +188,11 @@ class Engine:
         return self.lanes.submit(key, lambda: self._learn(key, batch, fleet))
 
     def _learn(self, key: str, batch: Batch, fleet: str | None) -> tuple[Spoken, bool]:
-        request = None if batch.request is None else f"{key}\n{batch.request}"
-        return self.until_fresh([key], lambda: self._learn_once(key, batch, request, fleet))
+        return self.until_fresh([key], lambda: self._learn_once(key, batch, fleet))
 
     def until_fresh(self, keys: Iterable[str], work: Callable[[], T]) -> T:
         """The result of work that changes models, begun again if they were not the latest ones."""
+        self.expiry.pass_if_due()
         for _ in range(_ATTEMPTS):
             try:
                 return work()
@@ -183,15 +205,16 @@ class Engine:
             {"Retry-After": "1"},
         )
 
-    def _learn_once(
-        self, key: str, batch: Batch, request: str | None, fleet: str | None
-    ) -> tuple[Spoken, bool]:
-        before = None if request is None else self.store.answer(request)
+    def _learn_once(self, key: str, batch: Batch, fleet: str | None) -> tuple[Spoken, bool]:
+        request, step = batch.request, batch.step
+        before = None if request is None else self.store.answer(request, model=key)
         if before is not None:
             return first_answer(before, batch), True
         now = self.to_learn(key, fleet)
+        if step is not None:
+            self._check_place(key, step)
         if batch.frame is None:
-            self._move(batch)
+            self._move(key, step)
             return {}, False
         begin = time.perf_counter()
         draft = copy.copy(now.model)  # readers have the other one
@@ -202,19 +225,31 @@ class Engine:
         with self.store.transaction() as change:
             change.put(key, draft, version=now.version)
             if request is not None:
-                change.record(request, answered(said, batch))
-            if batch.offset is not None:
-                change.set_offset(*batch.offset)
-        live = Live(draft, change.versions[key], time.time(), said)
+                change.record(request, answered(said, batch), model=key)
+            if step is not None:
+                change.set_offset(step.source, step.after, model=key)
+        live = Live(draft, change.versions[key], said)
         self.publish(key, live, batch.frame)
         self.metrics.learned(report, time.perf_counter() - begin)
         return said, False
 
-    def _move(self, batch: Batch) -> None:
-        """Commit the place in a source from which nothing was learned."""
-        if batch.offset is not None:
+    def _check_place(self, key: str, step: Step) -> None:
+        """Refuse messages that are not the next ones for this life of the model."""
+        place = self.store.offset(step.source, model=key)
+        if place != step.before:
+            raise StaleError(
+                problem(
+                    f"messages of {step.source!r} after the place {place!r}",
+                    f"those after {step.before!r}",
+                    "Read the feed again from that place.",
+                )
+            )
+
+    def _move(self, key: str, step: Step | None) -> None:
+        """Commit the place in a feed from which nothing was learned."""
+        if step is not None:
             with self.store.transaction() as change:
-                change.set_offset(*batch.offset)
+                change.set_offset(step.source, step.after, model=key)
 
     def publish(self, key: str, live: Live, frame: pd.DataFrame) -> None:
         """Let readers and listeners see what has just been committed."""
@@ -229,7 +264,7 @@ class Engine:
             return self.cache.get(key)
         model = self.fleets.begun(fleet)
         self.check_room()
-        return Live(model, 0, time.time())
+        return Live(model, 0)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -238,8 +273,11 @@ class Engine:
         return self.cache.get(key)
 
     def bytes_of(self, key: str) -> bytes:
-        """A model as the bytes of its file, as it was last committed."""
-        return self.cache.get(key).model.to_bytes()
+        """A model as the bytes of its file, as it was last committed, with what it has handled."""
+        try:
+            return lives.exported(self.store.life(key, answers=lives.CARRIED))
+        except UnknownKeyError as error:
+            raise not_found("model", names.shown(key)) from error
 
 
 def digest_of(body: bytes, kind: str) -> str:
@@ -269,6 +307,7 @@ def first_answer(kept: bytes, batch: Batch) -> Spoken:
 
 def updated(model: sgp.ContinualGP, frame: pd.DataFrame) -> sgp.UpdateReport:
     """Have a model learn rows as its specification says, and return the report."""
+    specifications.check_columns(model, frame)
     learn: Callable[..., sgp.UpdateReport] = (
         model.update_many if specifications.learns_samples(model) else model.update
     )

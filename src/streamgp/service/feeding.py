@@ -9,12 +9,14 @@ import dataclasses
 import logging
 import threading
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+import streamgp as sgp
 from streamgp.errors import ConfigurationError, StoreError, StreamGPError, problem
 from streamgp.service import names, tables
-from streamgp.service.engine import Batch, Engine, updated
+from streamgp.service.engine import Batch, Engine, Step, updated
 from streamgp.service.problems import RefusedError
 from streamgp.sources import Messages, flat, urls
 
@@ -54,6 +56,11 @@ class Source:
         """The name of the model."""
         return urls.asked(self.url, "model") or ""
 
+    @property
+    def feed(self) -> str:
+        """The name of the feed, which is the same whichever model follows it."""
+        return urls.without(self.url, "model")
+
 
 class Feeding(threading.Thread):
     """Reads a feed and has a model learn it, until it is stopped.
@@ -87,42 +94,48 @@ class Feeding(threading.Thread):
         if self._key not in self._engine.store:
             self._ending.wait(_AGAIN)  # it may be made later
             return
-        place = self._engine.store.offset(self._source.url)
+        place = self._place()
         feed = urls.opened(self._source.url, place, self._source.settings)
         try:
             while not self._ending.is_set():
                 came = feed.read(_MOST)
                 if came.place != place:
-                    self._take(came)
+                    self._take(came, place)
                     place = came.place
                 if not came.each:
+                    if self._place() != place:
+                        return  # the model was deleted, and perhaps made anew
                     self._ending.wait(_PAUSE)
         finally:
             feed.close()
 
-    def _take(self, came: Messages) -> None:
+    def _place(self) -> Any:
+        """How far the model has read the feed."""
+        return self._engine.store.offset(self._source.feed, model=self._key)
+
+    def _take(self, came: Messages, before: Any) -> None:
         """Learn messages, and commit the place after them. Those that cannot be are left out."""
+        step = Step(self._source.feed, before, came.place)
         try:
-            self._learn(came.each, came)
+            self._learn(came.each, came.header, step)
         except (RefusedError, StoreError):  # not the fault of a message: it is tried again
             raise
         except (StreamGPError, ValueError, TypeError):
-            fine = [message for message in came.each if self._can_learn(message, came.header)]
+            model = self._engine.read(self._key).model
+            fine = [each for each in came.each if self._can_learn(model, each, came.header)]
             passed_over = len(came.each) - len(fine)
             self._engine.metrics.refused(self._source.model, passed_over)
             fields = {"source": self._source.url, "messages": passed_over}
             _log.warning("messages refused", extra={"fields": fields})
-            self._learn(fine, came)
+            self._learn(fine, came.header, step)
 
-    def _learn(self, messages: list[bytes], came: Messages) -> None:
-        frame = self._frame(messages, came.header) if messages else None
-        offset = (self._source.url, came.place)
-        self._engine.learn(self._key, Batch(frame, "", None, offset)).result()
+    def _learn(self, messages: list[bytes], header: bytes, step: Step) -> None:
+        frame = self._frame(messages, header) if messages else None
+        self._engine.learn(self._key, Batch(frame, "", None, step)).result()
 
-    def _can_learn(self, message: bytes, header: bytes) -> bool:
+    def _can_learn(self, model: sgp.ContinualGP, message: bytes, header: bytes) -> bool:
         try:
-            draft = copy.copy(self._engine.read(self._key).model)
-            updated(draft, self._frame([message], header))
+            updated(copy.copy(model), self._frame([message], header))
         except (StreamGPError, ValueError, TypeError):
             return False
         return True

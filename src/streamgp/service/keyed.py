@@ -19,6 +19,8 @@ from streamgp.service.engine import Batch, Engine, answered, first_answer, updat
 from streamgp.service.problems import explained
 from streamgp.service.reports import Bookkeeping, Spoken, spoken
 
+_KEYED = "keyed "  # before the idempotency keys of such requests; a key has no space
+
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
@@ -55,6 +57,13 @@ class Rows:
         named = frame.assign(**{column: [_name(value) for value in frame[column]]})
         parts = {str(key): part for key, part in named.groupby(column, sort=False)}
         return cls(named, column, {key: p.drop(columns=column) for key, p in parts.items()})
+
+    def of_keys(self, keys: list[str]) -> "Rows":
+        """The rows of some of the keys."""
+        if len(keys) == len(self.parts):
+            return self
+        frame = self.frame[self.frame[self.column].isin(keys)]
+        return Rows(frame, self.column, {key: self.parts[key] for key in keys})
 
 
 class Done(dict[str, tuple[sgp.ContinualGP, sgp.UpdateReport]]):
@@ -94,30 +103,41 @@ def learn(engine: Engine, fleet: str, column: str, batch: Batch) -> Future:
 
 
 def _learn_once(engine: Engine, fleet: str, rows: Rows, batch: Batch) -> tuple[Spoken, bool]:
-    request = None if batch.request is None else f"{names.fleet_key(fleet)}\n{batch.request}"
-    before = None if request is None else engine.store.answer(request)
-    if before is not None:
-        return first_answer(before, batch), True
-    begin = time.perf_counter()
+    own = names.fleet_key(fleet)
     at = {key: names.member_key(fleet, key) for key in rows.parts}
-    there = set(engine.store.keys(names.members_of(fleet)))
-    new = [key for key in at if at[key] not in there]
+    # Every model keeps that it has handled the request. One that was deleted since has not.
+    request = None if batch.request is None else f"{_KEYED}{batch.request}"
+    kept = {} if request is None else engine.store.answers(request, [own, *at.values()])
+    before = {place: first_answer(answer, batch) for place, answer in kept.items()}
+    first = before.get(own)
+    over = {} if first is None else first["errors"]
+    left = [key for key in at if at[key] not in before and key not in over]
+    if before and not left:
+        return _said(Done(), []) if first is None else first, True
+    begin = time.perf_counter()
+    blank = engine.read(own).model
+    rows = rows.of_keys(left)
+    there = engine.store.versions(at[key] for key in left)
+    new = [key for key in left if at[key] not in there]
     engine.check_room(len(new))
-    now = {key: engine.read(at[key]) for key in at if at[key] in there}
+    found = engine.cache.get_many([*there])
+    now = {key: found[at[key]] for key in left if at[key] in there}
     if new:
-        now |= dict.fromkeys(new, Live(engine.fleets.begun(fleet), 0, time.time()))
-    done = _done(engine.read(names.fleet_key(fleet)).model, now, rows)
+        now |= dict.fromkeys(new, Live(engine.fleets.begun(fleet), 0))
+    done = _done(blank, now, rows)
     said = _said(done, new)
     with engine.store.transaction() as change:
         for key, (draft, report) in done.items():
             if report.observations:
                 Bookkeeping.of(now[key].model).after(draft, report).put_into(draft)
             change.put(at[key], draft, version=now[key].version)
-        if request is not None:
-            change.record(request, answered(said, batch))
+            if request is not None:
+                change.record(request, answered({}, batch), model=at[key])
+        if request is not None and first is None:
+            change.record(request, answered(said, batch), model=own)
     seconds = (time.perf_counter() - begin) / max(len(done), 1)
     for key, (draft, report) in done.items():
-        live = Live(draft, change.versions[at[key]], time.time(), spoken(report))
+        live = Live(draft, change.versions[at[key]], spoken(report))
         engine.publish(at[key], live, rows.parts[key])
         engine.metrics.learned(report, seconds)
     return said, False
@@ -126,6 +146,7 @@ def _learn_once(engine: Engine, fleet: str, rows: Rows, batch: Batch) -> tuple[S
 def _done(blank: sgp.ContinualGP, now: dict[str, Live], rows: Rows) -> Done:
     """Copies of models that have learned their rows."""
     done = Done()
+    specifications.check_columns(blank, rows.frame.drop(columns=rows.column))
     drafts = {key: copy.copy(live.model) for key, live in now.items()}
     if specifications.learns_samples(blank):
         for key, draft in drafts.items():

@@ -1,6 +1,5 @@
 """Metrics for Prometheus: of requests, and of the models that are in memory."""
 
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -38,7 +37,10 @@ class Metrics:
             "streamgp_update_seconds", "Time per update, with its commit", buckets=_SECONDS, **own
         )
         self._predicting = Histogram(
-            "streamgp_predict_seconds", "Time per prediction", buckets=_SECONDS, **own
+            "streamgp_predict_seconds",
+            "Time per prediction, with its wait",
+            buckets=_SECONDS,
+            **own,
         )
         self._observations = Counter("streamgp_observations", "Observations learned", **own)
         self._alarms = Counter("streamgp_changes", "Channels found to have changed", **own)
@@ -63,7 +65,7 @@ class Metrics:
         self._refused.labels(model).inc(count)
 
     def predicting(self) -> AbstractContextManager[Any]:
-        """Count a prediction, and the time until the block ends."""
+        """Count a prediction, and the time until the block ends: its wait is part of it."""
         return self._predicting.time()
 
     def text(self) -> bytes:
@@ -91,7 +93,7 @@ class _Models(Collector):
             name, report = shown(key), live.report
             values = {
                 "observations": sum(live.model.observations.values()),
-                "seconds_since_last": time.time() - live.changed,
+                "seconds_since_last": live.silence,
                 "inducing_points": sum(map(len, live.model.inducing_points)),
                 "queue": self._lanes.waiting(key),
             }

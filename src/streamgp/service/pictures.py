@@ -9,7 +9,9 @@ from streamgp.errors import DataError, problem
 from streamgp.plot.bands import has_classes, is_binary
 from streamgp.service.cache import Live
 from streamgp.service.reports import Row
-from streamgp.service.wire import plain
+from streamgp.service.settings import Limits
+from streamgp.service.sizes import check_answer, check_inputs
+from streamgp.service.wire import plain, written
 
 _AHEAD = 0.15  # of the shown past, that the picture looks ahead
 
@@ -21,9 +23,10 @@ def picture(
     points: int,
     last: float | None,
     level: float,
+    limits: Limits,
     components: bool = False,
-) -> dict[str, Any]:
-    """What to draw.
+) -> bytes:
+    """What to draw, as JSON.
 
     Args:
         live: The model.
@@ -32,6 +35,7 @@ def picture(
         last: How far the picture reaches back from the latest input, in the model's units (days,
             for times); None for everything.
         level: The probability of the bands.
+        limits: How much may be asked for.
         components: Whether to show what each channel is the sum of, too.
 
     Returns:
@@ -40,10 +44,11 @@ def picture(
 
     Raises:
         DataError: If the model has several inputs.
+        RefusedError: If it is too much.
     """
     model = live.model
     if model.state is None:
-        return {"x": [], "latest": None, "channels": {}, "rows": [], "inducing": []}
+        return written({"x": [], "latest": None, "channels": {}, "rows": [], "inducing": []})
     if len(model.axes) != 1:
         raise DataError(
             problem("a model of one input", f"one of {len(model.axes)}", "Use `predict`.")
@@ -55,15 +60,18 @@ def picture(
     span = max(newest - oldest, 1e-9 * max(abs(newest), 1.0))
     x = np.linspace(oldest, newest + _AHEAD * span, points)
     shown = inducing[(inducing >= oldest) & (inducing <= x[-1])]
-    return plain(
+    check_inputs(points, len(model.channels), limits)
+    channels = {
+        name: _channel(model.predict(axis.values(x), name), level, components)
+        for name in model.channels
+    }
+    check_answer(channels, limits)
+    return written(
         {
             "update": model._version.progress.updates,
             "x": axis.values(x),
-            "latest": axis.values(np.array([newest]))[0],
-            "channels": {
-                name: _channel(model.predict(axis.values(x), name), level, components)
-                for name in model.channels
-            },
+            "latest": plain(axis.values(np.array([newest])))[0],
+            "channels": channels,
             "rows": [row._asdict() for row in rows],
             "inducing": axis.values(shown),
             "is_time": axis.is_time,

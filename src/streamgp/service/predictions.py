@@ -1,5 +1,6 @@
 """Predictions as answers: from what a client asks to columns of numbers."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,36 +11,63 @@ from streamgp.data.horizons import inputs_ahead
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods import class_count
 from streamgp.service.cache import Live
+from streamgp.service.readers import Rest
 from streamgp.service.settings import Limits
 from streamgp.service.shapes import PredictRequest
-from streamgp.service.wire import plain
+from streamgp.service.sizes import BRIEF, check_answer, check_inputs
+from streamgp.service.wire import written
 
 
-def predicted(live: Live, asked: PredictRequest, limits: Limits) -> dict[str, Any]:
-    """What a model says.
+def predicted(name: str, live: Live, asked: PredictRequest, limits: Limits) -> bytes | Rest:
+    """What a model says, as JSON.
 
     Args:
+        name: Of the model, in the answer.
         live: The model.
         asked: Where, and of what.
         limits: How much may be asked for.
 
     Returns:
-        The inputs and the columns of every channel.
+        The inputs and the columns of every channel; or what makes them, if that takes long.
 
     Raises:
-        DataError: If the request does not fit the model, or asks for too much.
+        DataError: If the request does not fit the model.
+        RefusedError: If it asks for too much.
     """
     model = live.model
     channels = _channels(model, asked.channels)
     x = _inputs(model, asked)
-    _check_count(len(x) * len(channels), limits)
+    check_inputs(len(x), len(channels), limits)
+    make = partial(_answer, name, model, x, channels, asked, limits)
+    if len(x) * len(channels) <= BRIEF:
+        return make()
+    check_answer(_told(model, x[:1], channels, asked), limits, len(x))
+    return make
+
+
+def _answer(
+    name: str,
+    model: sgp.ContinualGP,
+    x: Any,
+    channels: list[str],
+    asked: PredictRequest,
+    limits: Limits,
+) -> bytes:
+    told = _told(model, x, channels, asked)
+    check_answer(told, limits)
+    return written({"model": name, "update": model._version.progress.updates, **told})
+
+
+def _told(
+    model: sgp.ContinualGP, x: Any, channels: list[str], asked: PredictRequest
+) -> dict[str, Any]:
+    """The inputs, and what is predicted there."""
     answers, inputs = {}, {}
     for name in channels:
         prediction = model.predict(x, name)
         inputs = {key: column.zoned for key, column in prediction.input_columns().items()}
         answers[name] = _columns(prediction, asked)
-    updates = model._version.progress.updates
-    return plain({"update": updates, "inputs": inputs, "channels": answers})
+    return {"inputs": inputs, "channels": answers}
 
 
 def _channels(model: sgp.ContinualGP, asked: list[str] | None) -> list[str]:
@@ -98,15 +126,6 @@ def _ahead(model: sgp.ContinualGP, ahead: Any, every: Any) -> Any:
     (axis,) = model.axes
     numbers = inputs_ahead(axis, model._version.progress.latest, ahead, every)
     return axis.values(numbers[:, 0])
-
-
-def _check_count(count: int, limits: Limits) -> None:
-    if count > limits.predictions:
-        raise DataError(
-            problem(
-                f"at most {limits.predictions} inputs times channels", f"{count}", "Ask for fewer."
-            )
-        )
 
 
 def _columns(prediction: sgp.Prediction, asked: PredictRequest) -> dict[str, Any]:

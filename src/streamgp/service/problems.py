@@ -1,14 +1,15 @@
 """Problems: every error as a document (RFC 9457) with what was expected, what came, what to do."""
 
 import logging
-from collections.abc import Mapping
-from http import HTTPStatus
+from collections.abc import Iterable, Mapping
+from http import HTTPMethod, HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.routing import Match
 
 from streamgp.errors import (
     ConfigurationError,
@@ -22,6 +23,7 @@ from streamgp.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+_PROTOCOL = "/v2"  # the Open Inference Protocol has a form of its own for errors
 _log = logging.getLogger(__name__)
 
 
@@ -66,7 +68,17 @@ def document(
     headers: Mapping[str, str] | None = None,
     kind: str = "about:blank",
 ) -> JSONResponse:
-    """The answer that tells of a problem."""
+    """The answer that tells of a problem.
+
+    Args:
+        status: Of the answer.
+        text: What was expected, what came and what to do.
+        instance: The path that was asked for.
+        headers: Further headers.
+        kind: What kind of problem it is, as a URI.
+    """
+    if f"{instance}/".startswith(f"{_PROTOCOL}/"):
+        return JSONResponse({"error": str(text)}, status, headers=dict(headers or {}))
     body: dict[str, Any] = {
         "type": kind,
         "title": HTTPStatus(status).phrase,
@@ -111,7 +123,23 @@ async def _ours(request: Request, error: Any) -> JSONResponse:
 
 
 async def _of_framework(request: Request, error: Any) -> JSONResponse:
-    return document(error.status_code, error.detail, request.url.path, error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the framework names those of one route
+        headers["Allow"] = ", ".join(_methods(request))
+    return document(error.status_code, error.detail, request.url.path, headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods that a path has, of all of its routes."""
+    routes = request.app.router.routes
+    return [
+        method
+        for method in HTTPMethod
+        if any(
+            route.matches({**request.scope, "method": str(method)})[0] is Match.FULL
+            for route in routes
+        )
+    ]
 
 
 async def _invalid(request: Request, error: Any) -> JSONResponse:
@@ -135,11 +163,20 @@ async def _unforeseen(request: Request, error: Exception) -> JSONResponse:
 
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with, for the description of the service."""
-    schema = {"$ref": "#/components/schemas/ProblemDocument"}
+    return _described(MEDIA_TYPE, "ProblemDocument", statuses)
+
+
+def described_in_protocol(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The same for a route of the Open Inference Protocol."""
+    return _described("application/json", "InferenceError", statuses)
+
+
+def _described(kind: str, shape: str, statuses: Iterable[int]) -> dict[int | str, dict[str, Any]]:
+    schema = {"$ref": f"#/components/schemas/{shape}"}
     return {
         status: {
             "description": HTTPStatus(status).phrase,
-            "content": {MEDIA_TYPE: {"schema": schema}},
+            "content": {kind: {"schema": schema}},
         }
         for status in sorted({400, 401, 403, 408, 422, *statuses})
     }

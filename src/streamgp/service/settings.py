@@ -1,6 +1,7 @@
 """Settings: what an operator decides about a service."""
 
 import dataclasses
+import datetime
 import ipaddress
 import os
 from pathlib import Path
@@ -29,7 +30,10 @@ class Limits:
         inducing: The budget of inducing points of one latent function.
         models: Models, with those of fleets.
         predictions: Numbers of inputs times channels in one prediction.
-        predict_seconds: How long a prediction may take before the client is told to come back.
+        answer: Numbers and labels in one answer with predictions: inputs times columns. As JSON,
+            a number takes about 20 bytes.
+        predict_seconds: How long a prediction may take, with its wait for a thread, before the
+            client is told to come back.
         queue: Batches that wait for one model.
         waiting: Batches that wait for all models together.
         subscribers: Clients that follow events.
@@ -43,6 +47,7 @@ class Limits:
     inducing: int = 2048
     models: int = 10_000
     predictions: int = 100_000
+    answer: int = 1_000_000
     predict_seconds: float = 30.0
     queue: int = 64
     waiting: int = 1024
@@ -59,7 +64,9 @@ class Settings:
         open: Whether requests need no token. Only for a service that listens on this machine alone.
         limits: What a client may ask for at most.
         cache: How many models are kept in memory.
-        workers: How many models learn at the same time.
+        keep_answers: How long the answer to a request with an idempotency key is kept, for a
+            client that sends it again.
+        workers: How many models learn at the same time, and how many long predictions are made.
         sources: URLs of feeds that models follow, such as `file:///readings.jsonl?model=plant`.
         source_settings: A TOML file with settings of feeds: the table `kafka` has those of
             librdkafka, and `nats` those of `nats.connect`.
@@ -70,6 +77,7 @@ class Settings:
     open: bool = False
     limits: Limits = dataclasses.field(default_factory=Limits)
     cache: int = 64
+    keep_answers: datetime.timedelta = datetime.timedelta(days=7)
     workers: int = dataclasses.field(default_factory=lambda: max(2, os.cpu_count() or 1))
     sources: tuple[str, ...] = ()
     source_settings: Path | None = None

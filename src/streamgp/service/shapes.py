@@ -12,9 +12,9 @@ Table = dict[str, Any]
 
 
 class Strict(BaseModel):
-    """A request whose fields are all known."""
+    """A request whose fields are all known, and of their own type."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ProblemDocument(BaseModel):
@@ -28,6 +28,12 @@ class ProblemDocument(BaseModel):
     expected: str | None = None
     got: str | None = None
     remedy: str | None = None
+
+
+class InferenceError(BaseModel):
+    """What went wrong, as the Open Inference Protocol has it."""
+
+    error: str
 
 
 class Specification(Strict):
@@ -123,11 +129,15 @@ class KeysLearned(BaseModel):
     repeated: bool = False
 
 
+# Whatever is wrong with a column, there is no need to know every place.
+_Values = Annotated[list[Value], Field(fail_fast=True)]
+
+
 class PredictRequest(Strict):
     """Where to predict: at `inputs`, or `ahead` of the latest input at steps of `every`."""
 
     inputs: Annotated[
-        list[Value] | list[list[Value]] | dict[str, list[Value]] | None,
+        _Values | Annotated[list[_Values], Field(fail_fast=True)] | dict[str, _Values] | None,
         Field(description="One value per row, a list of values per row, or columns by name."),
     ] = None
     ahead: int | Value | None = None

@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
+
 import streamgp as sgp
 from streamgp.configuration import Config, from_tables
 from streamgp.data.axes import Axis
-from streamgp.errors import ConfigurationError, FileError, StreamGPError, problem
+from streamgp.data.quantities import wide_columns
+from streamgp.data.wording import and_more
+from streamgp.errors import ConfigurationError, DataError, FileError, StreamGPError, problem
 from streamgp.service.reports import Bookkeeping, History
 from streamgp.service.settings import Limits
 
@@ -43,6 +47,37 @@ def layout_of(model: sgp.ContinualGP) -> dict[str, Any]:
     data = Bookkeeping.of(model).specification.get("data", {})
     inputs = data.get("inputs", list(model.input_names) or None)
     return {"inputs": inputs, "channel": data.get("channel"), "value": data.get("value")}
+
+
+def check_columns(model: sgp.ContinualGP, frame: pd.DataFrame) -> None:
+    """Refuse rows with a column that is neither an input nor one of a channel.
+
+    The library takes the only column of a frame for the only channel, whatever its name. Clients
+    of a service name the channels, so that another name is a mistake. Rows of a long table name
+    the channel themselves, and may have columns that nothing is learned from.
+
+    Args:
+        model: What is to learn the rows.
+        frame: The rows.
+
+    Raises:
+        DataError: If there is such a column.
+    """
+    layout, channels = layout_of(model), model.likelihoods
+    if layout["value"] is not None or layout["channel"] is not None or layout["inputs"] is None:
+        return
+    inputs = [layout["inputs"]] if isinstance(layout["inputs"], str) else layout["inputs"]
+    usual = wide_columns(channels)
+    short = next(iter(channels.values())).columns if len(channels) == 1 < len(usual) else ()
+    unknown = [name for name in frame if name not in {*inputs, *usual, *short}]
+    if unknown:
+        raise DataError(
+            problem(
+                f"columns among the inputs {inputs} and the channels {usual}",
+                and_more(repr(unknown[0]), len(unknown)),
+                "Correct the name, or leave the column out.",
+            )
+        )
 
 
 def learns_samples(model: sgp.ContinualGP) -> bool:
@@ -139,6 +174,14 @@ def _check_data(config: Config) -> None:
                 "names of columns in `data`: `inputs`, and for long tables `channel` and `value`",
                 f"{data}",
                 "Name the columns of the rows that will come.",
+            )
+        )
+    if data.format is not None or data.on_error is not None:
+        raise ConfigurationError(
+            problem(
+                "`inputs`, `channel` and `value` in `data`",
+                "`format` or `on_error`, which are for `streamgp run`",
+                "Send dates in ISO 8601. A batch with a row that cannot be used is refused.",
             )
         )
     _at_most(len(names), 64, "input columns")

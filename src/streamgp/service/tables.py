@@ -8,10 +8,10 @@ import pandas as pd
 
 from streamgp.errors import DataError, problem
 from streamgp.service import arrow
-from streamgp.service.problems import RefusedError
-from streamgp.service.wire import read_json
+from streamgp.service.bodies import check_type
+from streamgp.service.wire import JSON, read_json
 
-JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
+NDJSON, CSV = "application/x-ndjson", "text/csv"
 
 
 def read_table(kind: str, body: bytes, rows: int) -> pd.DataFrame:
@@ -29,15 +29,8 @@ def read_table(kind: str, body: bytes, rows: int) -> pd.DataFrame:
         RefusedError: If the content type is unknown.
         DataError: If the bytes are not rows, or too many.
     """
-    reader = _READERS.get(kind.split(";")[0].strip().lower())
-    if reader is None:
-        raise RefusedError(
-            415,
-            problem(
-                f"a content type among {[*_READERS]}", repr(kind[:100]), "Name it in the request."
-            ),
-        )
-    frame = reader(body, rows)
+    check_type(kind, (*_READERS,))
+    frame = _READERS[kind](body, rows)
     if len(frame) > rows:
         raise arrow.too_many_rows(rows)
     if not all(isinstance(name, str) for name in frame.columns):

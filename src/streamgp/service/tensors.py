@@ -5,6 +5,7 @@ them.
 """
 
 import struct
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +14,52 @@ import pandas as pd
 import streamgp as sgp
 from streamgp.errors import DataError, problem
 from streamgp.service.problems import RefusedError
+from streamgp.service.readers import Rest
 from streamgp.service.settings import Limits
-from streamgp.service.wire import plain, read_json
+from streamgp.service.sizes import BRIEF, check_answer, check_inputs
+from streamgp.service.wire import read_json, written
 
 _NUMBERS = {
     "BOOL": "?", "UINT8": "u1", "UINT16": "<u2", "UINT32": "<u4", "UINT64": "<u8", "INT8": "i1",
     "INT16": "<i2", "INT32": "<i4", "INT64": "<i8", "FP16": "<f2", "FP32": "<f4", "FP64": "<f8",
 }  # fmt: skip
+
+# Of a request, for the description of the service.
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["inputs"],
+    "properties": {
+        "id": {"type": "string"},
+        "inputs": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["name", "shape", "datatype"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "shape": {"type": "array", "items": {"type": "integer"}},
+                    "datatype": {"type": "string", "enum": [*_NUMBERS, "BYTES"]},
+                    "data": {"type": "array"},
+                },
+            },
+        },
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+            },
+        },
+        "outputs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}},
+            },
+        },
+    },
+}
 
 
 class Asked(NamedTuple):
@@ -114,11 +154,28 @@ def metadata(name: str, model: sgp.ContinualGP) -> dict[str, Any]:
         ]
     return {
         "name": name,
-        "versions": [str(model._version.progress.updates)],
+        "versions": [version_of(model)],
         "platform": "streamgp",
         "inputs": inputs,
         "outputs": outputs,
     }
+
+
+def version_of(model: sgp.ContinualGP) -> str:
+    """The version of a model that is served: the number of its updates."""
+    return str(model._version.progress.updates)
+
+
+def check_version(name: str, model: sgp.ContinualGP, asked: str | None) -> None:
+    """Refuse if another version of a model is asked for than the one that is served."""
+    served = version_of(model)
+    if asked is not None and asked != served:
+        text = problem(
+            f"version {served!r} of {name!r}, the latest",
+            repr(asked[:100]),
+            "Leave the version out to get the latest.",
+        )
+        raise RefusedError(404, text)
 
 
 def check_ready(name: str, model: sgp.ContinualGP) -> None:
@@ -128,34 +185,49 @@ def check_ready(name: str, model: sgp.ContinualGP) -> None:
         raise RefusedError(400, text)
 
 
-def inferred(name: str, model: sgp.ContinualGP, asked: Asked, limits: Limits) -> dict[str, Any]:
-    """Predict what was asked for.
+def inferred(name: str, model: sgp.ContinualGP, asked: Asked, limits: Limits) -> bytes | Rest:
+    """Predict what was asked for, and write it as JSON.
+
+    Returns:
+        The answer; or what makes it, if that takes long.
 
     Raises:
-        DataError: If the tensors do not fit the model, or are too many.
+        DataError: If the tensors do not fit the model.
+        RefusedError: If they are too many.
     """
     check_ready(name, model)
     x = _inputs(model, asked.inputs)
-    if len(x) * len(model.channels) > limits.predictions:
-        raise DataError(
-            problem(f"at most {limits.predictions} values", f"{len(x)} rows", "Ask for fewer.")
-        )
+    check_inputs(len(x), len(model.channels), limits)
+    make = partial(_answer, name, model, x, asked, limits)
+    if len(x) * len(model.channels) <= BRIEF:
+        return make()
+    check_answer(_wanted(model, x[:1], asked), limits, len(x))
+    return make
+
+
+def _answer(name: str, model: sgp.ContinualGP, x: Any, asked: Asked, limits: Limits) -> bytes:
+    found = _wanted(model, x, asked)
+    check_answer(found, limits)
+    outputs = [
+        {
+            "name": tensor,
+            "datatype": _datatype(values),
+            "shape": list(values.shape),
+            "data": values.ravel(),
+        }
+        for tensor, values in found.items()
+    ]
+    answer = {"model_name": name, "model_version": version_of(model), "outputs": outputs}
+    return written(answer if asked.id is None else {**answer, "id": asked.id})
+
+
+def _wanted(model: sgp.ContinualGP, x: Any, asked: Asked) -> dict[str, np.ndarray]:
+    """The tensors that were asked for."""
     found = _outputs(model, x, asked.level)
     unknown = [tensor for tensor in asked.outputs or () if tensor not in found]
     if unknown:
         raise DataError(problem(f"outputs among {[*found]}", repr(unknown[0]), "Check the name."))
-    outputs = [
-        {
-            "name": tensor,
-            "datatype": _datatype(found[tensor]),
-            "shape": list(found[tensor].shape),
-            "data": plain(found[tensor].ravel()),
-        }
-        for tensor in asked.outputs or found
-    ]
-    version = str(model._version.progress.updates)
-    answer = {"model_name": name, "model_version": version, "outputs": outputs}
-    return answer if asked.id is None else {**answer, "id": asked.id}
+    return found if asked.outputs is None else {name: found[name] for name in asked.outputs}
 
 
 def _inputs(model: sgp.ContinualGP, given: dict[str, np.ndarray]) -> Any:

@@ -16,6 +16,7 @@ from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
 from streamgp.sktime.inputs import inputs
+from streamgp.sktime.seasons import all_seasons
 
 BUDGET = 256
 
@@ -40,6 +41,10 @@ class ContinualGPForecaster(BaseForecaster):
             `Constant() + Trend()`, a dictionary of them by column, or None.
         seasons: Periods, such as ("1D", "7D"): each is added to the mean of every column. For an
             index of whole numbers, numbers.
+        sp: Periods in steps of the index, a number or a list of numbers: with months, 12 is a year.
+            A step is what a forecasting horizon of 1 goes forward. If steps are not equally long,
+            as months are not, it is their average: a month has 30.4375 days, and five business days
+            have seven. None or 1 stands for none.
         latents: The number of latent functions that the columns share, by default one per latent
             parameter and at most three; or, instead of `kernel`, a kernel or a list of kernels as
             in `ContinualGP`.
@@ -58,7 +63,8 @@ class ContinualGPForecaster(BaseForecaster):
         learned_until_: The last time that each channel has learned, by channel.
 
     Raises:
-        ConfigurationError: When data are learned, if the settings contradict each other.
+        ConfigurationError: When data are learned, if the settings contradict each other, or rows
+            are too far apart for a season.
 
     Examples:
         >>> import numpy as np, pandas as pd
@@ -101,6 +107,7 @@ class ContinualGPForecaster(BaseForecaster):
         likelihood: tables.Likelihoods = "Gaussian",
         mean: Means = "level",
         seasons: Any = (),
+        sp: float | Sequence[float] | None = None,
         latents: Latents | None = None,
         inducing: Any = None,
         tolerance: float = TOLERANCE,
@@ -113,6 +120,7 @@ class ContinualGPForecaster(BaseForecaster):
         self.likelihood = likelihood
         self.mean = mean
         self.seasons = seasons
+        self.sp = sp
         self.latents = latents
         self.inducing = inducing
         self.tolerance = tolerance
@@ -125,7 +133,7 @@ class ContinualGPForecaster(BaseForecaster):
 
     def _fit(self, y: pd.DataFrame, X: pd.DataFrame | None, fh: Any) -> Self:
         self._exogenous: list[Any] = [] if X is None else list(X.columns)
-        self.model_ = self._build(tables.channel_names(y.columns))
+        self.model_ = self._build(tables.channel_names(y.columns), y.index)
         self.learned_until_ = {}
         self._learn(y, X, learn=True)
         return self
@@ -211,11 +219,10 @@ class ContinualGPForecaster(BaseForecaster):
             )
         return inputs(index, X)
 
-    def _build(self, names: Sequence[str]) -> ContinualGP:
+    def _build(self, names: Sequence[str], index: pd.Index) -> ContinualGP:
         kernel = Matern32() if self._exogenous else over_time()
-        return build_for(
-            self, names, default_budget=BUDGET, default_kernel=kernel, seasons=self.seasons
-        )
+        seasons = all_seasons(self.seasons, self.sp, index)
+        return build_for(self, names, default_budget=BUDGET, default_kernel=kernel, seasons=seasons)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
@@ -228,6 +235,6 @@ class ContinualGPForecaster(BaseForecaster):
             Arguments of the constructor, one dictionary per check.
         """
         return [
-            {"learning": None},
+            {"sp": 4, "learning": None},
             {"kernel": RBF(), "likelihood": "StudentT", "budget": 16, "learning": None},
         ]

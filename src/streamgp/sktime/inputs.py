@@ -49,6 +49,5 @@ def inputs(index: pd.Index, exogenous: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def _times(index: pd.Index) -> Any:
-    if isinstance(index, pd.PeriodIndex):
-        return index.to_timestamp()
-    return index if isinstance(index, pd.DatetimeIndex) else np.asarray(index, float)
+    is_time = isinstance(index, pd.DatetimeIndex | pd.PeriodIndex)
+    return index if is_time else np.asarray(index, float)

@@ -14,11 +14,13 @@ class Messages(NamedTuple):
         each: The messages.
         header: What stands before them in a table; empty if they are objects in JSON.
         place: Where to go on after them, as JSON has it.
+        numbers: Which message, or which line of a file, each of them is.
     """
 
     each: list[bytes]
     header: bytes
     place: Any
+    numbers: list[str]
 
 
 def flat(message: bytes) -> bytes:
@@ -56,7 +58,8 @@ class FileFeed(AbstractFeed):
         came = self._follower.read(most)
         if came.place is not None:
             self._place = dataclasses.asdict(came.place)
-        return Messages(came.lines, came.header, self._place)
+        numbers = [f"{number}" for number in came.numbers]
+        return Messages(came.lines, came.header, self._place, numbers)
 
     def close(self) -> None:
         """Close the file."""

@@ -24,12 +24,14 @@ class Place:
         inode: Of the file.
         offset: The number of bytes that were read.
         tail: A digest of the last of them.
+        count: The number of lines that were read.
     """
 
     device: int
     inode: int
     offset: int
     tail: str
+    count: int
 
 
 class Lines(NamedTuple):
@@ -38,12 +40,14 @@ class Lines(NamedTuple):
     Attributes:
         header: The file's first line, if files have headers.
         lines: Whole lines, those without content left out.
+        numbers: Which line of the file each of them is, from 1 on.
         place: The place after them; None if there is no file yet.
         ended: Whether the file is over: the next lines are those of another one.
     """
 
     header: bytes
     lines: list[bytes]
+    numbers: list[int]
     place: Place | None
     ended: bool
 
@@ -76,7 +80,7 @@ class Follower:
         """
         file = self._file = self._file or _begun(self._path, self._header)
         if file is None:
-            return Lines(b"", [], None, False)
+            return Lines(b"", [], [], None, False)
         if file.is_changed():  # perhaps there is a copy with lines that were not read
             copy = _found(self._path, file.place, self._header)
             if copy is None:
@@ -88,7 +92,8 @@ class Follower:
             lines = file.read(most)  # what came before it was replaced
             if not lines:
                 return self._ended(file)
-        return Lines(file.header, lines, file.place, False)
+        numbers = [number for number, _ in lines]
+        return Lines(file.header, [line for _, line in lines], numbers, file.place, False)
 
     def _is_replaced(self, file: "_File") -> bool:
         try:
@@ -101,7 +106,7 @@ class Follower:
         self._file = _begun(self._path, self._header)
         place = file.place if self._file is None else self._file.place
         file.close()
-        return Lines(file.header, [], place, True)
+        return Lines(file.header, [], [], place, True)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -115,7 +120,7 @@ class _File:
 
     def __init__(self, stream: BinaryIO, has_header: bool):
         self._stream, self._has_header = stream, has_header
-        self._offset, self._tail = 0, b""
+        self._offset, self._tail, self._count = 0, b"", 0
         self.header = b""
 
     @property
@@ -125,7 +130,7 @@ class _File:
     @property
     def place(self) -> Place:
         status = self.status
-        return Place(status.st_dev, status.st_ino, self._offset, _digest(self._tail))
+        return Place(status.st_dev, status.st_ino, self._offset, _digest(self._tail), self._count)
 
     def close(self) -> None:
         self._stream.close()
@@ -140,7 +145,7 @@ class _File:
         if len(tail) < min(place.offset, _TAIL) or _digest(tail) != place.tail:
             return False
         self.read(0)  # the header
-        self._offset, self._tail = place.offset, tail
+        self._offset, self._tail, self._count = place.offset, tail, place.count
         return True
 
     def _before(self, offset: int) -> bytes:
@@ -151,9 +156,9 @@ class _File:
         self._stream.seek(begin)
         return self._stream.read(size)
 
-    def read(self, most: int) -> list[bytes]:
-        """Whole lines from where it is, and the header before the first of them."""
-        found: list[bytes] = []
+    def read(self, most: int) -> list[tuple[int, bytes]]:
+        """Whole lines from where it is and their numbers, and the header before the first."""
+        found: list[tuple[int, bytes]] = []
         if self._has_header and not self._offset:
             self.header = b"".join(self._next_lines(1))
         if self.header or not self._has_header:
@@ -161,7 +166,8 @@ class _File:
                 lines = self._next_lines(most - len(found))
                 if not lines:
                     break
-                found += [line for line in lines if line.strip()]
+                numbered = enumerate(lines, self._count - len(lines) + 1)
+                found += [(number, line) for number, line in numbered if line.strip()]
         return found
 
     def _next_lines(self, most: int) -> list[bytes]:
@@ -174,6 +180,7 @@ class _File:
         *whole, _ = data.split(b"\n")
         lines = [line + b"\n" for line in whole[:most]]
         self._offset += sum(map(len, lines))
+        self._count += len(lines)
         self._tail = self._before(self._offset)
         return lines
 

@@ -72,13 +72,15 @@ class KafkaFeed(AbstractFeed):
     def read(self, most: int) -> Messages:
         """The messages that have come, of all partitions. It waits for a moment if none have."""
         each: list[bytes] = []
+        numbers: list[str] = []
         for message in self._consumer.consume(most, _WAIT):
             offset, value = message.offset(), message.value()
             if message.error() is None and offset is not None:
                 self._offsets[str(message.partition())] = offset + 1
                 if value is not None:
                     each.append(value)
-        return Messages(each, b"", dict(self._offsets))
+                    numbers.append(f"{offset} of partition {message.partition()}")
+        return Messages(each, b"", dict(self._offsets), numbers)
 
     def close(self) -> None:
         """Leave the brokers."""

@@ -83,7 +83,9 @@ class NatsFeed(AbstractFeed):
         if now:
             self._last = now[-1].metadata.sequence.stream
         place = {"made": self._made, "sequence": self._last}
-        return Messages([message.data for message in now if message.data], b"", place)
+        full = [message for message in now if message.data]
+        numbers = [f"{message.metadata.sequence.stream}" for message in full]
+        return Messages([message.data for message in full], b"", place, numbers)
 
     def close(self) -> None:
         """Leave the server."""

@@ -4,7 +4,7 @@ import importlib
 import tomllib
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.sources.feed import AbstractFeed, FileFeed
@@ -16,6 +16,17 @@ _FEEDS = ("file", *BROKERS)
 def asked(url: str, name: str) -> str | None:
     """What a URL asks for under a name, such as the model in `…?model=plant`."""
     return parse_qs(urlsplit(url).query).get(name, [None])[0]
+
+
+def without(url: str, name: str) -> str:
+    """A URL that does not ask for anything under a name.
+
+    >>> without("nats://server:4222/STREAM?subject=plant.north&model=plant", "model")
+    'nats://server:4222/STREAM?subject=plant.north'
+    """
+    parts = urlsplit(url)
+    rest = [(key, value) for key, value in parse_qsl(parts.query) if key != name]
+    return urlunsplit(parts._replace(query=urlencode(rest)))
 
 
 def kind(url: str) -> str | None:

@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 from streamgp import persistence
 from streamgp.errors import DataError, problem
 from streamgp.gp import ContinualGP
+from streamgp.store.schema import NOBODY
+
+Owned = tuple[str, str]  # the key of a model, or `NOBODY`, and a name that is its own
 
 _LONGEST = 1024  # characters of a key; databases have limits of their own
 
@@ -45,8 +48,8 @@ class Change:
 
     versions: dict[str, int] = dataclasses.field(default_factory=dict, init=False)
     models: dict[str, Put | Delete] = dataclasses.field(default_factory=dict, init=False)
-    offsets: dict[str, str] = dataclasses.field(default_factory=dict, init=False)
-    answers: dict[str, bytes] = dataclasses.field(default_factory=dict, init=False)
+    offsets: dict[Owned, str] = dataclasses.field(default_factory=dict, init=False)
+    answers: dict[Owned, bytes] = dataclasses.field(default_factory=dict, init=False)
 
     @property
     def is_empty(self) -> bool:
@@ -73,7 +76,7 @@ class Change:
         self.models[checked(key, "key")] = put
 
     def delete(self, key: str, *, version: int | None = None) -> None:
-        """Remove a model.
+        """Remove a model, with the offsets and the records of requests that belong to it.
 
         Args:
             key: Of the model. It has to be there.
@@ -81,12 +84,14 @@ class Change:
         """
         self.models[checked(key, "key")] = Delete(version)
 
-    def set_offset(self, source: str, offset: Any) -> None:
+    def set_offset(self, source: str, offset: Any, *, model: str | None = None) -> None:
         """Say how far a source has been read.
 
         Args:
             source: The source's name.
             offset: What is needed to go on from there: anything that JSON has.
+            model: The key of the model that learned from it, if the offset is to go when the model
+                is deleted. Every model has offsets of its own.
 
         Raises:
             DataError: If JSON cannot hold it.
@@ -97,9 +102,9 @@ class Change:
             raise DataError(
                 problem("an offset that JSON can hold", f"{offset!r} ({error})", "Use plain ones.")
             ) from error
-        self.offsets[checked(source, "source")] = text
+        self.offsets[owned(source, "source", model)] = text
 
-    def record(self, request: str, answer: bytes) -> None:
+    def record(self, request: str, answer: bytes, *, model: str | None = None) -> None:
         """Say that a request was handled, and with which answer.
 
         A request is handled once: the transaction fails if it was recorded before.
@@ -107,10 +112,21 @@ class Change:
         Args:
             request: What the client calls the request: its idempotency key.
             answer: What it was answered, for a client that asks again.
+            model: The key of the model that handled it, if the record is to go when the model is
+                deleted. Every model has requests of its own.
         """
         if not isinstance(answer, bytes):
             raise DataError(problem("an answer in bytes", f"{answer!r}", "Encode it."))
-        self.answers[checked(request, "request")] = answer
+        self.answers[owned(request, "request", model)] = answer
+
+
+def owned(name: str, what: str, model: str | None) -> Owned:
+    """The name of something that belongs to a model, or to none.
+
+    Raises:
+        DataError: If a database cannot hold it.
+    """
+    return (NOBODY if model is None else checked(model, "key"), checked(name, what))
 
 
 def checked(name: str, what: str) -> str:

@@ -2,14 +2,14 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from streamgp.errors import StaleError, UnknownKeyError, problem
 from streamgp.persistence import Label, Piece
 from streamgp.store.backend import AbstractSession
-from streamgp.store.change import Change, Delete, Put
-from streamgp.store.schema import ABSENT, in_chunks
+from streamgp.store.change import Change, Delete, Owned, Put
+from streamgp.store.schema import ABSENT, NOBODY, in_chunks
 
 Listed = dict[float, bytes]  # the digest of the piece in each place
 
@@ -24,13 +24,16 @@ INSERT INTO streamgp_pieces (key, place, digest, data) VALUES (?, ?, ?, ?)
 ON CONFLICT (key, place) DO UPDATE SET digest = excluded.digest, data = excluded.data
 """
 _PUT_OFFSET = """
-INSERT INTO streamgp_offsets (source, value) VALUES (?, ?)
-ON CONFLICT (source) DO UPDATE SET value = excluded.value
+INSERT INTO streamgp_offsets (model, source, value) VALUES (?, ?, ?)
+ON CONFLICT (model, source) DO UPDATE SET value = excluded.value
 """
-_RECORD = """
-INSERT INTO streamgp_answers (request, made, answer) VALUES (?, ?, ?)
-ON CONFLICT (request) DO NOTHING RETURNING request
-"""
+_RECORD = "INSERT INTO streamgp_answers (model, request, made, answer) VALUES (?, ?, ?, ?)"
+_DELETE = (
+    "DELETE FROM streamgp_models WHERE key = ?",
+    "DELETE FROM streamgp_pieces WHERE key = ?",
+    "DELETE FROM streamgp_offsets WHERE model = ?",
+    "DELETE FROM streamgp_answers WHERE model = ?",
+)
 
 
 class Written(NamedTuple):
@@ -54,21 +57,40 @@ def commit(
         What is there now of each model that was put.
 
     Raises:
-        StaleError: If a model has another version than the change expects, or a request was
-            recorded before.
+        StaleError: If a model has another version than the change expects, a request was recorded
+            before, or the model to which something is to belong is not there.
         UnknownKeyError: If a model that is to be deleted is not there.
     """
-    there = _versions(session, change)
+    owners = {model for model, _ in (*change.offsets, *change.answers)} - {NOBODY}
+    there = versions_of(session, [*{*change.models, *owners}])
     _check(change, there)
     puts = {key: item for key, item in change.models.items() if isinstance(item, Put)}
     deleted = [key for key, item in change.models.items() if isinstance(item, Delete)]
+    _check_owners(owners, (there.keys() | puts.keys()) - {*deleted})
     written = _put(session, puts, there, known)
-    for table in ("streamgp_models", "streamgp_pieces"):
-        session.run_each(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in deleted])
-    session.run_each(_PUT_OFFSET, change.offsets.items())
-    now = time.time()
-    for request, answer in change.answers.items():
-        if not session.run(_RECORD, (request, now, answer)):
+    for statement in _DELETE:
+        session.run_each(statement, [(key,) for key in deleted])
+    session.run_each(_PUT_OFFSET, [(*place, text) for place, text in change.offsets.items()])
+    _record(session, change.answers, there)
+    return written
+
+
+def versions_of(session: AbstractSession, keys: list[str]) -> dict[str, int]:
+    """The versions of models by key, those that are there."""
+    query = "SELECT key, version FROM streamgp_models WHERE key IN"
+    return dict(in_chunks(session, query, keys))
+
+
+def _record(
+    session: AbstractSession, answers: Mapping[Owned, bytes], there: Collection[str]
+) -> None:
+    by_request: dict[str, list[str]] = {}
+    for model, request in answers:
+        if model == NOBODY or model in there:  # a model that is new has handled nothing yet
+            by_request.setdefault(request, []).append(model)
+    query = "SELECT request FROM streamgp_answers WHERE request = ? AND model IN"
+    for request, models in by_request.items():
+        if in_chunks(session, query, models, (request,)):
             raise StaleError(
                 problem(
                     "a request that was not handled yet",
@@ -76,12 +98,20 @@ def commit(
                     "Answer what `Store.answer` has.",
                 )
             )
-    return written
+    now = time.time()
+    session.run_each(_RECORD, [(*place, now, answer) for place, answer in answers.items()])
 
 
-def _versions(session: AbstractSession, change: Change) -> dict[str, int]:
-    query = "SELECT key, version FROM streamgp_models WHERE key IN"
-    return dict(in_chunks(session, query, [*change.models]))
+def _check_owners(owners: Iterable[str], there: Collection[str]) -> None:
+    for key in owners:
+        if key not in there:
+            raise StaleError(
+                problem(
+                    f"a model {key!r}, to which an offset or a request belongs",
+                    "none",
+                    "Put the model in the same transaction, or name none.",
+                )
+            )
 
 
 def _check(change: Change, there: Mapping[str, int]) -> None:

@@ -4,7 +4,7 @@ import datetime
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from streamgp import persistence
 from streamgp.errors import FileError, problem
@@ -42,6 +42,20 @@ class Stored(NamedTuple):
     info: Info
 
 
+class Life(NamedTuple):
+    """A model with all that belongs to it, as it was at one moment.
+
+    Attributes:
+        stored: The model.
+        offsets: How far each source has been read, by its name.
+        answers: What requests were answered, the latest last, by their names.
+    """
+
+    stored: Stored
+    offsets: dict[str, Any]
+    answers: dict[str, bytes]
+
+
 class Packed(NamedTuple):
     """A model that was read and is not yet put together."""
 
@@ -70,6 +84,20 @@ def packed(session: AbstractSession, keys: list[str]) -> dict[str, Packed]:
     for key, _, data in sorted(in_chunks(session, query, [*rows]), key=lambda row: row[:2]):
         pieces.setdefault(key, []).append(data)
     return {key: Packed(row, pieces.get(key, [])) for key, row in rows.items()}
+
+
+def belongings(
+    session: AbstractSession, key: str, most: int | None
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The offsets and the answers of a model."""
+    query = "SELECT source, value FROM streamgp_offsets WHERE model = ? ORDER BY source"
+    offsets = {source: json.loads(value) for source, value in session.run(query, (key,))}
+    query = (
+        "SELECT request, answer FROM streamgp_answers WHERE model = ? ORDER BY made DESC, request"
+    )
+    few = (query, (key,)) if most is None else (f"{query} LIMIT ?", (key, most))
+    latest_first = session.run(*few)
+    return offsets, {request: bytes(answer) for request, answer in reversed(latest_first)}
 
 
 def infos(session: AbstractSession, condition: str, values: tuple) -> list[Info]:

@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,10 +13,10 @@ from typing import Any
 
 from streamgp.gp import ContinualGP
 from streamgp.store.backend import AbstractBackend
-from streamgp.store.change import Change, checked
-from streamgp.store.commit import Written, commit, unknown
-from streamgp.store.reading import Info, Stored, infos, packed
-from streamgp.store.schema import set_up
+from streamgp.store.change import Change, checked, owned
+from streamgp.store.commit import Written, commit, unknown, versions_of
+from streamgp.store.reading import Info, Life, Stored, belongings, infos, packed
+from streamgp.store.schema import in_chunks, set_up
 
 _SERVERS = ("postgresql://", "postgres://")
 _REMEMBERED = 1024  # models of which the list of pieces is kept in memory
@@ -39,7 +40,7 @@ class Store:
         create: Whether to make a file that is not there.
 
     Raises:
-        FileError: If the file is no store, damaged, or one of a newer version.
+        FileError: If the file is no store, damaged, or one of another version.
         StoreError: If the database cannot be used.
         OSError: If the file's folder is not there, or the file is not and may not be made.
 
@@ -88,8 +89,9 @@ class Store:
             block ends; if an exception leaves the block, nothing is.
 
         Raises:
-            StaleError: When the block ends, if a model has another version than was expected, or a
-                request was recorded before.
+            StaleError: When the block ends, if a model has another version than was expected, a
+                request was recorded before, or the model to which something is to belong is not
+                there.
             UnknownKeyError: If a model that is to be deleted is not there.
             StoreError: If the database cannot be written to.
         """
@@ -122,7 +124,7 @@ class Store:
         return change.versions[key]
 
     def delete(self, key: str, *, version: int | None = None) -> None:
-        """Remove a model, in a transaction of its own.
+        """Remove a model and what belongs to it, in a transaction of its own.
 
         Args:
             key: Of the model.
@@ -144,10 +146,12 @@ class Store:
         Returns:
             How many were removed.
         """
-        before = datetime.datetime.now(datetime.UTC) - older
+        before = (time.time() - older.total_seconds(),)
         with self._backend.writing() as session:
-            query = "DELETE FROM streamgp_answers WHERE made < ? RETURNING request"
-            return len(session.run(query, (before.timestamp(),)))
+            query = "SELECT count(*) FROM streamgp_answers WHERE made < ?"
+            ((count,),) = session.run(query, before)
+            session.run("DELETE FROM streamgp_answers WHERE made < ?", before)
+        return count
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -195,6 +199,40 @@ class Store:
             found = packed(session, wanted)
         return {key: item.unpacked() for key, item in found.items()}
 
+    def life(self, key: str, *, answers: int | None = None) -> Life:
+        """A model with the offsets and the records of requests that belong to it.
+
+        Args:
+            key: Of the model.
+            answers: How many of the latest records at most; by default all.
+
+        Returns:
+            All of it as it was at one moment.
+
+        Raises:
+            UnknownKeyError: If it is not there.
+            FileError: If what is stored is damaged, or of a newer format.
+        """
+        with self._backend.reading() as session:
+            found = packed(session, [checked(key, "key")])
+            if key not in found:
+                raise unknown(key)
+            own = belongings(session, key, answers)
+        return Life(found[key].unpacked(), *own)
+
+    def versions(self, keys: Iterable[str]) -> dict[str, int]:
+        """The versions of models, without loading them.
+
+        Args:
+            keys: Of the models.
+
+        Returns:
+            The versions of those that are there, by key.
+        """
+        wanted = [checked(key, "key") for key in keys]
+        with self._backend.reading() as session:
+            return versions_of(session, wanted)
+
     def keys(self, prefix: str = "") -> list[str]:
         """The keys of all models, in order.
 
@@ -235,33 +273,51 @@ class Store:
         with self._backend.reading() as session:
             return infos(session, condition, values)
 
-    def offset(self, source: str) -> Any:
+    def offset(self, source: str, *, model: str | None = None) -> Any:
         """How far a source has been read.
 
         Args:
             source: The source's name.
+            model: The key of the model to which the offset belongs, if it belongs to one.
 
         Returns:
             What `Change.set_offset` was given; None if there is nothing.
         """
-        query = "SELECT value FROM streamgp_offsets WHERE source = ?"
+        query = "SELECT value FROM streamgp_offsets WHERE model = ? AND source = ?"
         with self._backend.reading() as session:
-            rows = session.run(query, (checked(source, "source"),))
+            rows = session.run(query, owned(source, "source", model))
         return json.loads(rows[0][0]) if rows else None
 
-    def answer(self, request: str) -> bytes | None:
+    def answer(self, request: str, *, model: str | None = None) -> bytes | None:
         """What a request was answered.
 
         Args:
             request: What the client calls it.
+            model: The key of the model to which the record belongs, if it belongs to one.
 
         Returns:
             What `Change.record` was given; None if it was not handled.
         """
-        query = "SELECT answer FROM streamgp_answers WHERE request = ?"
+        query = "SELECT answer FROM streamgp_answers WHERE model = ? AND request = ?"
         with self._backend.reading() as session:
-            rows = session.run(query, (checked(request, "request"),))
+            rows = session.run(query, owned(request, "request", model))
         return bytes(rows[0][0]) if rows else None
+
+    def answers(self, request: str, models: Iterable[str]) -> dict[str, bytes]:
+        """What a request was answered by several models.
+
+        Args:
+            request: What the client calls it.
+            models: The keys of the models.
+
+        Returns:
+            The answers by key, of those models that handled it.
+        """
+        query = "SELECT model, answer FROM streamgp_answers WHERE request = ? AND model IN"
+        named = [owned(request, "request", model) for model in models]
+        with self._backend.reading() as session:
+            rows = in_chunks(session, query, [model for model, _ in named], (request,))
+        return {model: bytes(answer) for model, answer in rows}
 
     # -- which pieces the database has ---------------------------------------------------------
 

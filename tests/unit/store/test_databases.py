@@ -67,10 +67,11 @@ def test_a_damaged_database_is_told_from_data(path):
         store.get("7")
 
 
-def test_a_store_of_a_newer_version_is_refused(where):
+@pytest.mark.parametrize("version", [1, 99])
+def test_a_store_of_another_version_is_refused(where, version):
     with sgp.Store(where) as store, store._backend.writing() as session:
-        session.run(f"UPDATE {schema.MARK} SET version = 99, streamgp = '9.9'")
-    with pytest.raises(sgp.FileError, match=r"of version 99, written by streamgp 9\.9"):
+        session.run(f"UPDATE {schema.MARK} SET version = {version}, streamgp = '9.9'")
+    with pytest.raises(sgp.FileError, match=rf"of version {version}, written by streamgp 9\.9"):
         sgp.Store(where)
 
 

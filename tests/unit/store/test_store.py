@@ -215,3 +215,50 @@ def test_a_store_opens_again(where):
     store.close()
     with sgp.Store(where) as other:
         assert other.keys() == ["a", "b"]
+
+
+def test_what_belongs_to_a_model_goes_with_it(store):
+    for key in ("a", "b"):
+        with store.transaction() as change:
+            change.put(key, made())
+            change.set_offset("feed", key, model=key)
+            change.record("r", key.encode(), model=key)
+            change.record(f"only {key}", b"", model=key)
+    with store.transaction() as change:
+        change.set_offset("feed", "nobody's")
+        change.record("r", b"nobody's")
+    assert store.offset("feed", model="a") == "a"
+    assert store.answers("r", ["a", "b", "c"]) == {"a": b"a", "b": b"b"}
+    life = store.life("a")
+    assert (life.offsets, life.answers) == ({"feed": "a"}, {"r": b"a", "only a": b""})
+    assert len(store.life("a", answers=1).answers) == 1
+    assert store.versions(["a", "c"]) == {"a": life.stored.info.version}
+    with pytest.raises(sgp.StaleError, match="not handled yet"), store.transaction() as change:
+        change.record("r", b"again", model="a")
+
+    store.delete("a")
+    store.put("a", made())
+    assert store.offset("feed", model="a") is None
+    assert store.answer("r", model="a") is None
+    assert store.life("a").answers == {}
+    assert (store.offset("feed", model="b"), store.answer("r", model="b")) == ("b", b"b")
+    assert (store.offset("feed"), store.answer("r")) == ("nobody's", b"nobody's")
+
+
+def test_nothing_belongs_to_a_model_that_is_not_there(store):
+    with pytest.raises(sgp.StaleError, match="belongs"), store.transaction() as change:
+        change.set_offset("feed", 1, model="never")
+    with pytest.raises(sgp.StaleError, match="belongs"), store.transaction() as change:
+        change.record("r", b"", model="never")
+    assert store.offset("feed", model="never") is None
+    with pytest.raises(sgp.UnknownKeyError):
+        store.life("never")
+
+
+def test_many_answers_of_a_new_model(store):
+    with store.transaction() as change:
+        change.put("a", made())
+        for number in range(2000):
+            change.record(f"{number}", b"", model="a")
+    assert [*store.life("a", answers=3).answers] == [*store.life("a").answers][-3:]
+    assert len(store.life("a").answers) == 2000

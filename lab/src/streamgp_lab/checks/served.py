@@ -11,12 +11,16 @@ from typing import Any
 
 import httpx
 
+from streamgp.service import Token
+
 # A process that has the service imported makes the others, so that each begins at once.
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["streamgp_lab.checks.served", "streamgp.service", "pandas"])
 
 
-def _serve(path: str, port: int, cache: int, sources: tuple[str, ...]) -> None:
+def _serve(
+    path: str, port: int, cache: int, sources: tuple[str, ...], tokens: tuple[Token, ...]
+) -> None:
     import logging
     import warnings
 
@@ -24,7 +28,7 @@ def _serve(path: str, port: int, cache: int, sources: tuple[str, ...]) -> None:
 
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    settings = Settings(path, open=True, cache=cache, sources=sources)
+    settings = Settings(path, tokens, open=not tokens, cache=cache, sources=sources)
     server(settings, Listening(port=port)).run()
 
 
@@ -35,12 +39,19 @@ class Served:
         path: Of its store.
         cache: How many models it keeps in memory.
         sources: Feeds that its models follow.
+        tokens: Who may use it; without any, everybody may.
     """
 
-    def __init__(self, path: Path, cache: int = 64, sources: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        path: Path,
+        cache: int = 64,
+        sources: tuple[str, ...] = (),
+        tokens: tuple[Token, ...] = (),
+    ):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._given = (str(path), self.port, cache, sources)
+        self._given = (str(path), self.port, cache, sources, tokens)
         self.process: Any = None
 
     def start(self) -> None:

@@ -2,10 +2,14 @@
 
 One process serves and this one asks, over connections that stay open. Latencies are those of one
 client that waits for each answer; requests per second are those of four clients at a time.
+
+At the end many readers ask for the largest prediction that is permitted, all at once, and the check
+fails if the service does not say meanwhile, within a second, that it is alive and ready.
 """
 
 import http.client
 import json
+import sys
 import tempfile
 import threading
 import time
@@ -17,12 +21,16 @@ import numpy as np
 
 import streamgp as sgp
 from streamgp.client import Client
+from streamgp.service import Limits
 from streamgp_lab.checks import command
 from streamgp_lab.checks.served import Served
 
 _CLIENTS = 4
 _MODELS = 100
 _JSON = {"Content-Type": "application/json"}
+_PATIENCE = 1.0  # seconds in which a service under load says that it is alive and ready
+_PAUSE = 0.05  # seconds between two such questions
+_PIECE = 2**20  # bytes of an answer that are read at a time, and thrown away
 
 # From the number of a request to its method, path and body.
 Request = Callable[[int], tuple[str, str, Any]]
@@ -152,6 +160,59 @@ def during_a_long_update(served: Served, seconds: float) -> tuple[np.ndarray, np
     return idle, np.concatenate(parts)
 
 
+def largest() -> bytes:
+    """The largest prediction of one channel: as many inputs and quantiles as there may be."""
+    limits = Limits()
+    columns = limits.answer // limits.predictions
+    quantiles = columns - 5  # the input, mean, std, lower and upper
+    asked = {
+        "inputs": np.linspace(0, 100, limits.predictions).tolist(),
+        "quantiles": np.linspace(0.05, 0.95, quantiles).tolist(),
+    }
+    return json.dumps(asked).encode()
+
+
+def read_once(port: int, body: bytes) -> tuple[int, int]:
+    """Ask for a prediction, and throw it away: its status and its size."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    connection.request("POST", "/v1/models/one/predict", body, _JSON)
+    answer, size = connection.getresponse(), 0
+    while piece := answer.read(_PIECE):
+        size += len(piece)
+    connection.close()
+    return answer.status, size
+
+
+def during_large_predictions(port: int, readers: int) -> dict[str, np.ndarray]:
+    """Latencies of health and readiness, and of a short prediction, while readers ask for much."""
+    body, answers = largest(), [(0, 0)] * readers
+
+    def read(index: int) -> None:
+        answers[index] = read_once(port, body)
+
+    threads = [threading.Thread(target=read, args=(index,)) for index in range(readers)]
+    begin = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    asked = {"/healthz": nothing(0), "/readyz": ("GET", "/readyz", None), "predict": prediction(0)}
+    found: dict[str, list[float]] = {name: [] for name in asked}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    while any(thread.is_alive() for thread in threads):
+        for name, request in asked.items():
+            one = time.perf_counter()
+            ask(connection, *request)
+            found[name].append(1e3 * (time.perf_counter() - one))
+        time.sleep(_PAUSE)
+    connection.close()
+    statuses = [status for status, _ in answers]
+    print(
+        f"\n{readers} readers at once, of {max(size for _, size in answers) / 1e6:.0f} MB each: "
+        f"{statuses.count(200)} answered, {statuses.count(503)} told to come back, "
+        f"in {time.perf_counter() - begin:.0f} s."
+    )
+    return {name: np.array(values) for name, values in found.items()}
+
+
 def soaked(served: Served, seconds: float) -> None:
     """Observations and predictions without a pause, and the memory that they take."""
     print("\n| minutes | requests | resident memory, MB |\n|---|---|---|")
@@ -163,7 +224,7 @@ def soaked(served: Served, seconds: float) -> None:
         print(f"| {(time.perf_counter() - begin) / 60:.1f} | {count} | {memory(served):.0f} |")
 
 
-def main(seconds: float = 5.0, soak: float = 0.0) -> None:
+def main(seconds: float = 5.0, soak: float = 0.0, readers: int = 44) -> None:
     with tempfile.TemporaryDirectory() as folder, Served(Path(folder) / "load.db", 128) as served:
         prepare(served)
         print("| | p50, ms | p99, ms | requests per second |\n|---|---|---|---|")
@@ -180,8 +241,17 @@ def main(seconds: float = 5.0, soak: float = 0.0) -> None:
             p50, p99 = np.percentile(values, [50, 99])
             print(f"| 100 predictions during {label} | {p50:.2f} | {p99:.2f} | |")
         print(f"\nResident memory: {memory(served):.0f} MB.")
+        loaded = during_large_predictions(served.port, readers)
+        print("\n| meanwhile | p50, ms | p99, ms | worst, ms |\n|---|---|---|---|")
+        for label, values in loaded.items():
+            p50, p99, worst = np.percentile(values, [50, 99, 100])
+            print(f"| {label} | {p50:.0f} | {p99:.0f} | {worst:.0f} |")
+        print(f"\nResident memory after it: {memory(served):.0f} MB.")
         if soak:
             soaked(served, soak)
+    late = [name for name in ("/healthz", "/readyz") if loaded[name].max() > 1e3 * _PATIENCE]
+    if late:
+        sys.exit(f"{' and '.join(late)} took longer than {_PATIENCE:g} s under load.")
 
 
 if __name__ == "__main__":

@@ -175,6 +175,9 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
     load = parsers["service_load"]
     load.add_argument("--seconds", type=float, default=5, help="per measurement (default: 5)")
     load.add_argument("--soak", type=float, default=0, help="seconds of soaking after it (0)")
+    load.add_argument(
+        "--readers", type=int, default=44, help="who ask for the largest prediction at once (44)"
+    )
     parsers["service_fuzz"].add_argument(
         "--examples", type=int, default=100, help="requests per operation (default: 100)"
     )

@@ -4,8 +4,8 @@ f(x) = offset + h(x)·β + mixed latent functions, with a normal prior on β. Th
 the posterior: they are integrated out, never optimised (Rasmussen & Williams, section 2.7).
 """
 
-from streamgp.model.means.base import NONE, Mean, MeanSum, OfScale, Spread
-from streamgp.model.means.choice import Means, as_seasons, check, of_channel
+from streamgp.model.means.base import NONE, Mean, MeanSum, OfScale, Spread, column_of
+from streamgp.model.means.choice import Means, all_seasons, as_seasons, check, of_channel
 from streamgp.model.means.constant import Constant
 from streamgp.model.means.events import Events
 from streamgp.model.means.seasonal import Seasonal
@@ -22,7 +22,9 @@ __all__ = [
     "Seasonal",
     "Spread",
     "Trend",
+    "all_seasons",
     "as_seasons",
     "check",
+    "column_of",
     "of_channel",
 ]

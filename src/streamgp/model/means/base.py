@@ -56,6 +56,13 @@ class Mean(ABC):
         """
         return (type(self).__name__,) * self.size
 
+    def shortest_waves(self, width: int) -> Float[np.ndarray, " P"]:
+        """The length of the shortest wave along each of so many input columns, for pictures.
+
+        It is infinite where nothing repeats. It is asked of a mean that has started.
+        """
+        return np.full(width, np.inf)
+
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> "Mean":
         """This mean in the model's own numbers, once it is known what inputs are.
 
@@ -94,6 +101,10 @@ class MeanSum(Mean):
 
     def labels(self, axes: Sequence[Axis]) -> tuple[str, ...]:
         return tuple(label for part in self.parts for label in part.labels(axes))
+
+    def shortest_waves(self, width: int) -> Float[np.ndarray, " P"]:
+        every = [np.full(width, np.inf), *(part.shortest_waves(width) for part in self.parts)]
+        return np.minimum.reduce(every)
 
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> Mean:
         return MeanSum(tuple(part.started(x, axes) for part in self.parts))

@@ -29,6 +29,18 @@ def as_seasons(seasons: Any) -> tuple[Seasonal, ...]:
     )
 
 
+def all_seasons(means: Means, seasons: tuple[Seasonal, ...]) -> tuple[Seasonal, ...]:
+    """All seasons that some channel has."""
+    parts: list[Any] = list(means.values() if isinstance(means, Mapping) else [means])
+    found = list(seasons)
+    for part in parts:
+        if isinstance(part, MeanSum):
+            parts.extend(part.parts)
+        elif isinstance(part, Seasonal):
+            found.append(part)
+    return tuple(found)
+
+
 def check(means: Means, channels: Mapping[str, Any], seasons: Any = ()) -> None:
     """Raise where a setting makes no sense."""
     if not (isinstance(seasons, tuple) and all(isinstance(s, Seasonal) for s in seasons)):

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from streamgp.data import durations
 from streamgp.data.axes import Axis
+from streamgp.data.spacing import in_words, least_step, spacing
 from streamgp.errors import ConfigurationError, problem
 from streamgp.model.means.base import (
     Mean,
@@ -22,6 +23,10 @@ from streamgp.model.means.base import (
 )
 from streamgp.registry import storable
 
+LEAST = 2  # rows that a period needs at least, or else a longer one looks the same
+_SLACK = 0.05  # of the period: rows that are even up to that never show the rest of it
+_ROUNDING = 1e-9  # relative
+
 
 @storable
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +35,8 @@ class Seasonal(Mean):
 
     Args:
         period: A positive number in the units of the inputs or, if inputs are times, a duration:
-            text such as "7D", "365.25D", "12h" or "30min", a timedelta, or a number of days.
+            text such as "7D", "365.25D", "12h" or "30min", a timedelta, or a number of days. It
+            is at least twice the spacing of evenly spaced rows; their first few tell.
         harmonics: How many pairs of sine and cosine there are. Pair k has the period over k. More
             of them make room for sharper patterns.
         spread: The prior standard deviation of the first pair's weights, in units of the latent
@@ -87,6 +93,11 @@ class Seasonal(Mean):
             period = durations.rounded(self.period)
         return (f"season {period}",) * self.size
 
+    def shortest_waves(self, width: int) -> Float[np.ndarray, " P"]:
+        waves = np.full(width, np.inf)
+        waves[0 if self.on is None else self.on] = self.period / self.harmonics
+        return waves
+
     def started(self, x: Float[np.ndarray, "N P"], axes: Sequence[Axis]) -> Mean:
         on = column_of(self.on, axes)
         if isinstance(self.period, str) and not axes[on].is_time:
@@ -100,6 +111,49 @@ class Seasonal(Mean):
         is_text = isinstance(self.period, str)
         period = durations.days(self.period) if is_text else self.period
         return dataclasses.replace(self, period=period, on=on)
+
+    def check_rows(self, x: Float[np.ndarray, " N"], axis: Axis) -> None:
+        """Raise where no rows that are spaced like these can show the pattern.
+
+        Args:
+            x: The input column that it is a function of, of some rows.
+            axis: What the column is.
+
+        Raises:
+            ConfigurationError: If the rows are evenly spaced, and less than two to the period.
+        """
+        is_text = isinstance(self.period, str)
+        if is_text and not axis.is_time:
+            return  # `started` says so
+        period = durations.days(self.period) if is_text else self.period
+        if period >= LEAST * least_step(x):
+            return
+        step = spacing(x, axis, _SLACK * period)
+        if step is not None and period < LEAST * step * (1 - _ROUNDING):
+            raise self._too_short(step, is_time=axis.is_time)
+
+    def _too_short(self, step: float, *, is_time: bool) -> ConfigurationError:
+        apart, unit = in_words(step, is_time=is_time), " days" if is_time else ""
+        period = self.period if isinstance(self.period, str) else f"{self.period:g}{unit}"
+        period = period.removesuffix("s") if self.period == 1 else period
+        remedy = (
+            "Rows so far apart cannot show it: leave it out, or begin with rows that are closer."
+        )
+        if not isinstance(self.period, str) and self.period >= LEAST:
+            meant = self.period * step
+            text = f'"{durations.rounded(meant)}"' if is_time else f"{meant:.6g}"
+            remedy = (
+                f"{self.period:g} steps of {apart} are about {meant:.6g}{unit}: if you meant "
+                f"these, say `seasons=[{text}]`. A number is a period in "
+                f"{'days' if is_time else 'the units of the inputs'}, and not in rows."
+            )
+        return ConfigurationError(
+            problem(
+                f"a season at least twice as long as the spacing of the rows, which is {apart}",
+                f"one of {period}",
+                remedy,
+            )
+        )
 
 
 def _plain(period: Any) -> float | str:

@@ -1,24 +1,49 @@
 """The Open Inference Protocol, version 2: predictions for clients of KServe, Triton and MLServer.
 
 A model has one input tensor per input column, and per channel the output tensors `channel_mean`,
-`channel_std`, `channel_lower` and `channel_upper`, or a probability per class and the label.
+`channel_std`, `channel_lower` and `channel_upper`, or a probability per class and the label. Its
+version is the number of its updates; only the latest one is served.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+import streamgp as sgp
 from streamgp.service import names, tensors
 from streamgp.service.access import Reader, TheEngine
-from streamgp.service.bodies import read_body
-from streamgp.service.problems import described as problems
+from streamgp.service.bodies import check_type, content_type, read_body
+from streamgp.service.engine import Engine
+from streamgp.service.problems import described_in_protocol as problems
+from streamgp.service.readers import Rest
 from streamgp.service.routes.models import Named
-from streamgp.service.routes.working import in_time
-from streamgp.service.wire import answer
+from streamgp.service.wire import JSON, answer
 from streamgp.version import __version__
 
 router = APIRouter(prefix="/v2", tags=["open inference protocol"])
+_BINARY = "application/octet-stream"  # a JSON document with binary data after it
+
+
+class Meant(NamedTuple):
+    """The model that a request means, and its version if the request names one."""
+
+    name: str
+    version: str | None = None
+
+    def read(self, engine: Engine) -> sgp.ContinualGP:
+        """The model, if it has that version."""
+        model = engine.read(names.model_key(self.name)).model
+        tensors.check_version(self.name, model, self.version)
+        return model
+
+
+async def _latest(name: Named) -> Meant:
+    return Meant(name)
+
+
+async def _versioned(name: Named, version: Annotated[str, Path(max_length=100)]) -> Meant:
+    return Meant(name, version)
 
 
 @router.get("", responses=problems())
@@ -40,43 +65,53 @@ async def ready(engine: TheEngine) -> Any:
     return answer({"ready": True})
 
 
-@router.get("/models/{name}", dependencies=[Reader], responses=problems(404, 503))
-async def metadata(name: Named, engine: TheEngine) -> Any:
-    """The tensors of a model."""
-    live = await run_in_threadpool(engine.read, names.model_key(name))
-    return answer(await run_in_threadpool(tensors.metadata, name, live.model))
+def _add(prefix: str, meant: Any) -> None:
+    """Add the routes of a model, or of one of its versions."""
+    meant_by = Annotated[Meant, Depends(meant)]
 
+    @router.get(prefix, dependencies=[Reader], responses=problems(404, 503))
+    async def metadata(at: meant_by, engine: TheEngine) -> Any:
+        """The tensors of a model."""
 
-@router.get("/models/{name}/ready", dependencies=[Reader], responses=problems(404, 503))
-async def model_ready(name: Named, engine: TheEngine) -> Any:
-    """Whether a model can predict."""
-    live = await run_in_threadpool(engine.read, names.model_key(name))
-    tensors.check_ready(name, live.model)
-    return answer({"name": name, "ready": True})
+        def work() -> Response:
+            return answer(tensors.metadata(at.name, at.read(engine)))
 
+        return await run_in_threadpool(work)
 
-@router.post(
-    "/models/{name}/infer", dependencies=[Reader], responses=problems(404, 413, 415, 429, 503),
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": {"type": "object"}}},
-        }
-    },
-)  # fmt: skip
-async def infer(
-    request: Request,
-    name: Named,
-    engine: TheEngine,
-    inference_header_content_length: Annotated[int | None, Header(ge=0)] = None,
-) -> Any:
-    """Predict."""
-    limits = engine.settings.limits
-    body = await read_body(request, limits)
+    @router.get(f"{prefix}/ready", dependencies=[Reader], responses=problems(404, 503))
+    async def model_ready(at: meant_by, engine: TheEngine) -> Any:
+        """Whether a model can predict."""
+        tensors.check_ready(at.name, await run_in_threadpool(at.read, engine))
+        return answer({"name": at.name, "ready": True})
 
-    def work() -> Any:
-        asked = tensors.read(body, inference_header_content_length)
+    @router.post(
+        f"{prefix}/infer", dependencies=[Reader], responses=problems(404, 413, 415, 503),
+        openapi_extra={
+            "requestBody": {"required": True, "content": {JSON: {"schema": tensors.SCHEMA}}}
+        },
+    )  # fmt: skip
+    async def infer(
+        request: Request,
+        at: meant_by,
+        engine: TheEngine,
+        inference_header_content_length: Annotated[int | None, Header(ge=0)] = None,
+    ) -> Any:
+        """Predict."""
+        # Triton's client names no content type. A page of another site that names none learns
+        # nothing by this: it cannot read the answer, and nothing changes.
+        binary = () if inference_header_content_length is None else (_BINARY,)
+        if "content-type" in request.headers:
+            check_type(content_type(request), (JSON, *binary))
+        limits = engine.settings.limits
+        body = await read_body(request, limits)
+
+        def work() -> bytes | Rest:
+            asked = tensors.read(body, inference_header_content_length)
+            return tensors.inferred(at.name, at.read(engine), asked, limits)
+
         with engine.metrics.predicting():
-            return tensors.inferred(name, engine.read(names.model_key(name)).model, asked, limits)
+            return answer(await engine.readers.done(work))
 
-    return answer(await in_time(limits.predict_seconds, work))
+
+_add("/models/{name}", _latest)
+_add("/models/{name}/versions/{version}", _versioned)

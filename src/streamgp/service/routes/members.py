@@ -9,6 +9,7 @@ from starlette.responses import StreamingResponse
 
 from streamgp.service import keyed, names
 from streamgp.service.access import Admin, Reader, TheEngine, Writer
+from streamgp.service.bodies import described_body, json_body, shaped
 from streamgp.service.descriptions import described
 from streamgp.service.fleets import Common
 from streamgp.service.problems import described as problems
@@ -47,8 +48,7 @@ async def _member(name: Named, key: Key) -> Place:
 )  # fmt: skip
 async def all_events(engine: TheEngine) -> StreamingResponse:
     """Every change of every model, those of fleets too, as server-sent events."""
-    engine.hub.check_room()
-    told = engine.hub.listen(names.models(), names.members())
+    told = await engine.hub.listen(names.models(), names.members())
     return StreamingResponse(told, media_type="text/event-stream")
 
 
@@ -56,11 +56,13 @@ routes(models, "/v1/models/{name}", _model)
 
 
 @fleets.post(
-    "", status_code=201, dependencies=[Admin], responses=problems(409, 413, 429, 503),
-    response_model=Description,
+    "", status_code=201, dependencies=[Admin], responses=problems(409, 413, 415, 429, 503),
+    response_model=Description, openapi_extra=described_body(FleetSpecification),
 )  # fmt: skip
-async def create(asked: FleetSpecification, engine: TheEngine) -> Any:
+async def create(request: Request, engine: TheEngine) -> Any:
     """Make a fleet: models by key that share a specification. Each begins with its first batch."""
+    body = await json_body(request, engine.settings.limits)
+    asked = await run_in_threadpool(shaped, FleetSpecification, body)
     key = names.fleet_key(asked.name)
     made = partial(engine.create_fleet, key, asked.tables(), is_pooled=asked.population)
     live = await finished(await run_in_threadpool(made))
@@ -70,7 +72,7 @@ async def create(asked: FleetSpecification, engine: TheEngine) -> Any:
 @fleets.get("", dependencies=[Reader], responses=problems(503), response_model=Models)
 async def listed(engine: TheEngine, first: First = 0, count: Count = 100) -> Any:
     """List fleets, in the order of their names."""
-    return answer(await run_in_threadpool(glances, engine, names.fleets(), first, count))
+    return await run_in_threadpool(lambda: answer(glances(engine, names.fleets(), first, count)))
 
 
 @fleets.get(
@@ -101,7 +103,7 @@ async def observe(
     """
     batch = await batch_of(request, engine, idempotency_key)
     report, repeated = await finished(keyed.learn(engine, name, key, batch))
-    return answer({**report, "repeated": repeated})
+    return await run_in_threadpool(answer, {**report, "repeated": repeated})
 
 
 @fleets.delete(

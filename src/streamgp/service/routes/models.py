@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from streamgp.service import names
 from streamgp.service.access import Admin, Reader, TheEngine
+from streamgp.service.bodies import described_body, json_body, shaped
 from streamgp.service.descriptions import described
 from streamgp.service.engine import Engine
 from streamgp.service.problems import described as problems
@@ -21,11 +22,13 @@ Count = Annotated[int, Query(ge=1, le=1000)]
 
 
 @router.post(
-    "", status_code=201, dependencies=[Admin], responses=problems(409, 413, 429, 503),
-    response_model=Description,
+    "", status_code=201, dependencies=[Admin], responses=problems(409, 413, 415, 429, 503),
+    response_model=Description, openapi_extra=described_body(Specification),
 )  # fmt: skip
-async def create(asked: Specification, engine: TheEngine) -> Any:
+async def create(request: Request, engine: TheEngine) -> Any:
     """Make a model."""
+    body = await json_body(request, engine.settings.limits)
+    asked = await run_in_threadpool(shaped, Specification, body)
     key = names.model_key(asked.name)
     live = await finished(await run_in_threadpool(engine.create, key, asked.tables()))
     where = {"Location": f"/v1/models/{asked.name}"}
@@ -35,7 +38,7 @@ async def create(asked: Specification, engine: TheEngine) -> Any:
 @router.get("", dependencies=[Reader], responses=problems(503), response_model=Models)
 async def listed(engine: TheEngine, first: First = 0, count: Count = 100) -> Any:
     """List models, in the order of their names."""
-    return answer(await run_in_threadpool(glances, engine, names.models(), first, count))
+    return await run_in_threadpool(lambda: answer(glances(engine, names.models(), first, count)))
 
 
 @router.delete("/{name}", status_code=204, dependencies=[Admin], responses=problems(404, 429, 503))
@@ -53,7 +56,7 @@ def glances(engine: Engine, prefix: str, first: int, count: int) -> dict[str, An
             "name": info.key.removeprefix(prefix),
             "updates": info.updates,
             "observations": info.observations,
-            "changed": info.changed,
+            "changed": info.changed.isoformat(),
             "bytes": info.size,
         }
         for info in infos[first : first + count]

@@ -63,5 +63,5 @@ def add_events(router: APIRouter, prefix: str, place_of: Any) -> None:
     async def events(at: place_of, engine: TheEngine) -> StreamingResponse:
         """Every change of a model, as server-sent events."""
         await run_in_threadpool(engine.read, at.key)
-        engine.hub.check_room()
-        return StreamingResponse(engine.hub.listen(at.key), media_type="text/event-stream")
+        told = await engine.hub.listen(at.key)
+        return StreamingResponse(told, media_type="text/event-stream")

@@ -7,21 +7,21 @@ from starlette.concurrency import run_in_threadpool
 
 from streamgp.service import arrow, tables
 from streamgp.service.access import TheEngine, Writer
-from streamgp.service.bodies import read_body
+from streamgp.service.bodies import content_type, read_body
 from streamgp.service.engine import Batch, Engine, digest_of
 from streamgp.service.problems import described as problems
-from streamgp.service.routes.working import content_type, finished
+from streamgp.service.routes.working import finished
 from streamgp.service.shapes import (
     Learned,
 )
-from streamgp.service.wire import answer
+from streamgp.service.wire import JSON, answer
 
 IdempotencyKey = Annotated[
     str | None, Header(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")
 ]
 _ROW = {"type": "object", "additionalProperties": {"type": ["number", "string", "boolean", "null"]}}
 _ROWS = {
-    tables.JSON: {"schema": {"type": "array", "items": _ROW}},
+    JSON: {"schema": {"type": "array", "items": _ROW}},
     tables.NDJSON: {"schema": {"type": "string"}},
     tables.CSV: {"schema": {"type": "string"}},
     arrow.STREAM: {"schema": {"type": "string", "format": "binary"}},

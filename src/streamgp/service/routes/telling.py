@@ -2,19 +2,20 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from streamgp.errors import problem
 from streamgp.service import names
 from streamgp.service.access import Reader, TheEngine
+from streamgp.service.bodies import described_body, json_body, shaped
 from streamgp.service.descriptions import described
 from streamgp.service.pictures import picture
 from streamgp.service.predictions import predicted
 from streamgp.service.problems import RefusedError
 from streamgp.service.problems import described as problems
+from streamgp.service.readers import Rest
 from streamgp.service.reports import Bookkeeping
-from streamgp.service.routes.working import in_time
 from streamgp.service.shapes import (
     Description,
     HistoryAnswer,
@@ -26,24 +27,29 @@ from streamgp.service.shapes import (
 from streamgp.service.wire import answer
 
 _READING: dict[str, Any] = {"dependencies": [Reader], "responses": problems(404, 429, 503)}
+_PREDICTING = {**_READING, "responses": problems(404, 413, 415, 429, 503)}
 
 
 def add_predictions(router: APIRouter, prefix: str, place_of: Any) -> None:
     """Add the routes that predict."""
 
-    @router.post(f"{prefix}/predict", **_READING, response_model=Predicted)
-    async def predict(asked: PredictRequest, at: place_of, engine: TheEngine) -> Any:
+    @router.post(
+        f"{prefix}/predict", **_PREDICTING, response_model=Predicted,
+        openapi_extra=described_body(PredictRequest),
+    )  # fmt: skip
+    async def predict(request: Request, at: place_of, engine: TheEngine) -> Any:
         """Predict at some inputs, or ahead of the latest one."""
         limits = engine.settings.limits
+        body = await json_body(request, limits)
 
-        def work() -> Any:
-            with engine.metrics.predicting():
-                return predicted(engine.read(at.key), asked, limits)
+        def work() -> bytes | Rest:
+            asked = shaped(PredictRequest, body)
+            return predicted(names.shown(at.key), engine.read(at.key), asked, limits)
 
-        found = await in_time(limits.predict_seconds, work)
-        return answer({"model": names.shown(at.key), **found})
+        with engine.metrics.predicting():
+            return answer(await engine.readers.done(work))
 
-    @router.get(f"{prefix}/picture", **_READING)
+    @router.get(f"{prefix}/picture", **_PREDICTING)
     async def draw(
         at: place_of,
         engine: TheEngine,
@@ -54,11 +60,23 @@ def add_predictions(router: APIRouter, prefix: str, place_of: Any) -> None:
     ) -> Any:
         """What the page draws of a model over one input."""
 
-        def work() -> Any:
-            live, rows = engine.read(at.key), engine.cache.recent(at.key)
-            return picture(live, rows, points=points, last=last, level=level, components=components)
+        def work() -> bytes:
+            live, rows, limits = (
+                engine.read(at.key),
+                engine.cache.recent(at.key),
+                engine.settings.limits,
+            )
+            return picture(
+                live,
+                rows,
+                points=points,
+                last=last,
+                level=level,
+                limits=limits,
+                components=components,
+            )
 
-        return answer(await in_time(engine.settings.limits.predict_seconds, work))
+        return answer(await engine.readers.done(work))
 
 
 def add_descriptions(router: APIRouter, prefix: str, place_of: Any) -> None:
@@ -67,8 +85,12 @@ def add_descriptions(router: APIRouter, prefix: str, place_of: Any) -> None:
     @router.get(prefix, **_READING, response_model=Description)
     async def describe(at: place_of, engine: TheEngine) -> Any:
         """Describe a model."""
-        live = await run_in_threadpool(engine.read, at.key)
-        return answer(described(names.shown(at.key), live, engine.lanes.waiting(at.key)))
+
+        def work() -> Response:
+            live, waiting = engine.read(at.key), engine.lanes.waiting(at.key)
+            return answer(described(names.shown(at.key), live, waiting))
+
+        return await run_in_threadpool(work)
 
     @router.get(f"{prefix}/report", **_READING, response_model=Learned)
     async def report(at: place_of, engine: TheEngine) -> Any:
@@ -88,13 +110,20 @@ def add_descriptions(router: APIRouter, prefix: str, place_of: Any) -> None:
     @router.get(f"{prefix}/hyperparameters", **_READING, response_model=Hyperparameters)
     async def hyperparameters(at: place_of, engine: TheEngine) -> Any:
         """Every hyperparameter, in the units of the data."""
-        live = await run_in_threadpool(engine.read, at.key)
-        found = live.model.hyperparameters
-        return answer({"model": names.shown(at.key), "hyperparameters": found})
+
+        def work() -> Response:
+            found = engine.read(at.key).model.hyperparameters
+            return answer({"model": names.shown(at.key), "hyperparameters": found})
+
+        return await run_in_threadpool(work)
 
     @router.get(f"{prefix}/history", **_READING, response_model=HistoryAnswer)
     async def history(at: place_of, engine: TheEngine) -> Any:
         """Scores, coverage, hyperparameters and more of some of the updates."""
-        kept = Bookkeeping.of((await run_in_threadpool(engine.read, at.key)).model)
-        columns, alarms = kept.history.columns(), kept.alarms
-        return answer({"model": names.shown(at.key), "columns": columns, "alarms": alarms})
+
+        def work() -> Response:
+            kept = Bookkeeping.of(engine.read(at.key).model)
+            columns, alarms = kept.history.columns(), kept.alarms
+            return answer({"model": names.shown(at.key), "columns": columns, "alarms": alarms})
+
+        return await run_in_threadpool(work)
