@@ -49,6 +49,9 @@ _NAMES = ("c++", "g++", "clang++")
 _FALLBACK = ["ziglang>=0.15", "ninja>=1.11"]
 # The oldest C library that Python packages in wheels support; modules for it run on newer ones too.
 _GLIBC = "2.17"
+# Zig compiles its standard library once for each way of optimising, so CMake's trials get the same
+# one as the module. Python's headers redefine what its C library defines.
+_ZIG_FLAGS = "-O3 -s -Wno-macro-redefined"
 _PROGRAM = "#include <vector>\nint size() { return int(std::vector<int>(1).size()); }\n"
 
 
@@ -142,7 +145,7 @@ def _zig() -> Iterator[None]:
     before = dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
         tools = {
-            "CXX": _script(folder, "c++", program, f"c++ -target {_target()}"),
+            "CXX": _script(folder, "c++", program, f"c++ -target {_target()} {_ZIG_FLAGS}"),
             "AR": _script(folder, "ar", program, "ar"),
             "RANLIB": _script(folder, "ranlib", program, "ranlib"),
         }
