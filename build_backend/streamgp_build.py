@@ -104,7 +104,7 @@ def build_editable(
 def has_compiler() -> bool:
     """Whether a C++ compiler is here: one named by CXX, or one that compiles C++17 and links.
 
-    A program that is there but does not work, such as macOS's c++ without its tools, does not count.
+    A program that does not work, such as macOS's c++ without its tools, does not count.
     """
     if os.environ.get("CXX"):
         return True
@@ -123,7 +123,7 @@ def _compiles(compiler: str) -> bool:
 
 def _visual_studio() -> bool:
     """Whether Visual Studio has its C++ tools; CMake finds them by itself."""
-    folder = os.environ.get("ProgramFiles(x86)", r"C:\Program Files (x86)")
+    folder = os.environ.get("PROGRAMFILES(X86)", r"C:\Program Files (x86)")
     finder = Path(folder, "Microsoft Visual Studio", "Installer", "vswhere.exe")
     tools = "Microsoft.VisualStudio.Component.VC.Tools.x86.x64"
     asked = [str(finder), "-products", "*", "-requires", tools, "-property", "installationPath"]
