@@ -1,9 +1,10 @@
 """The compiled core of streamgp: linear states that scalar rows observe. Its sources are in core/.
 
-Rows are columns of equal length, in the order of time: `t`, `y` (NaN where a row only asks), `noise`
-variances, and `channel`, which readout a row has. A row sees (h, x) = readouts[channel]·features, the
-features being those that `feature` names for each state (−1: one). `gap` says which matrices of given
-blocks lead to each row. Arrays are contiguous and neither copied nor converted.
+Rows are columns of equal length, in the order of time: `t`, `y` (NaN where a row only asks),
+`noise` variances, and `channel`, which readout a row has. A row sees (h, x) =
+readouts[channel]·features, the features being those that `feature` names for each state (−1: one).
+`gap` says which matrices of given blocks lead to each row. Arrays are contiguous and neither copied
+nor converted.
 """
 
 import numpy as np
@@ -100,7 +101,7 @@ class Stream:
         features: _Doubles,
         gap: _Numbers | None = None,
     ) -> tuple[_Doubles, _Doubles, _Doubles]:
-        """Learn rows. Mean and variance of f before each of them, and the log density of its value."""
+        """Learn rows. Mean and variance of f before each, and the log density of its value."""
 
     def ahead(
         self,

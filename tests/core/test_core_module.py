@@ -4,9 +4,9 @@ import threading
 
 import numpy as np
 import pytest
-from tests.core.worlds import World, regular
 
 from streamgp import _core
+from tests.core.worlds import World, regular
 
 
 @pytest.fixture
@@ -36,7 +36,9 @@ def test_arrays_are_neither_copied_nor_converted(call, function, change):
 
 def test_no_rows_are_no_evidence(call):
     law, columns = call
-    empty = [column[:0] if column is not None and len(column) == 12 else column for column in columns]
+    empty = [
+        column[:0] if column is not None and len(column) == 12 else column for column in columns
+    ]
     assert _core.log_evidence(law, *empty) == 0.0
     value, *gradient = _core.evidence(law, *empty)
     assert value == 0.0

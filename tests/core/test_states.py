@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests._reference.dense import log_normal
-from tests.core.worlds import CASES, World, regular, scattered
 
 from streamgp.inference.chain.law import Law
 from streamgp.inference.state_space import States
+from tests._reference.dense import log_normal
+from tests.core.worlds import CASES, World, regular, scattered
 
 NAMES = pytest.mark.parametrize("name", CASES)
 STEP = 1e-4

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.core.worlds import World, scattered
 
 from streamgp import _core
 from streamgp.inference.chain.law import distinct_gaps
+from tests.core.worlds import World, scattered
 
 
 @pytest.fixture(params=["default", "season", "evolving"])

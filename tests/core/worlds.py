@@ -4,7 +4,6 @@ import dataclasses
 import math
 
 import numpy as np
-from tests._reference import markov
 
 from streamgp.inference.chain.law import Law
 from streamgp.inference.state_space import Rows, States
@@ -17,6 +16,7 @@ from streamgp.kernels.state_space import (
     MaternState,
     ProductState,
 )
+from tests._reference import markov
 
 ORIGIN = 1.5
 

@@ -1,12 +1,12 @@
 """Latent functions of time as the states of the compiled core, and the way back to derivatives.
 
 The core knows blocks of moving numbers, static numbers, and what each row sees of them (`core/`).
-Here kernels are put in its terms. A constant is a static number, and so is a line, seen through the
-time, and each weight of a mean function. A cosine is two static numbers in the frame that turns
-with it, seen through cos ωt and sin ωt: cos ω(t − t′) = cos ωt cos ωt′ + sin ωt sin ωt′. In the same
-way a process times a cosine is two processes. Amplitudes are in the readouts, so that derivatives
-by variances are derivatives by readouts. A process that the core does not know is handed over as
-matrices over each distinct gap.
+Here kernels are put in its terms. A constant is a static number, and so is a line, seen through
+the time, and each weight of a mean function. A cosine is two static numbers in the frame that turns
+with it, seen through cos ωt and sin ωt: cos ω(t − t′) = cos ωt cos ωt′ + sin ωt sin ωt′. In the
+same way a process times a cosine is two processes. Amplitudes are in the readouts, so that
+derivatives by variances are derivatives by readouts. A process that the core does not know is
+handed over as matrices over each distinct gap.
 """
 
 import dataclasses
@@ -73,7 +73,7 @@ class Evidence(NamedTuple):
 
 
 class _Wave(NamedTuple):
-    """How a copy of a process is seen: cos ωt or sin ωt, once for each cosine it is multiplied by."""
+    """How a block is seen where its process is multiplied by a cosine: cos ωt or sin ωt."""
 
     frequency: float
     is_sine: bool
@@ -155,13 +155,16 @@ class _Part:
 
     def feature(self, way: int, time: Times) -> Times:
         """What multiplies the readout of a block at some times."""
-        return math.prod((wave.at(time) for wave in self.ways[way]), start=time if self.is_line else 1.0)
+        found = time if self.is_line else np.ones(len(time))
+        return found * math.prod(wave.at(time) for wave in self.ways[way])
 
     def by_wave(self, number: int, time: Times, by: Float[np.ndarray, "n w"]) -> float:
         """The derivative by a cosine's log frequency, from those by the features of all ways."""
         total = 0.0
         for way, waves in enumerate(self.ways):
-            factors = [wave.slope(time) if k == number else wave.at(time) for k, wave in enumerate(waves)]
+            factors = [
+                wave.slope(time) if k == number else wave.at(time) for k, wave in enumerate(waves)
+            ]
             total += float(by[:, way] @ math.prod(factors))
         return total
 

@@ -1,7 +1,8 @@
 """The evidence of rows that lie at the times of a chain, by the compiled core.
 
-Where all that an interval says is about the states at its ends, its sums are those of scalar rows: of
-each latent parameter one at each time, with the mean of what was observed there and its precision.
+Where all that an interval says is about the states at its ends, its sums are those of scalar rows:
+of each latent parameter one at each time, with the mean of what was observed there and its
+precision.
 """
 
 from typing import NamedTuple
@@ -60,7 +61,7 @@ class AtNodes(NamedTuple):
     def evidence(
         self, law: Law, reading: Reading, totals: Totals
     ) -> tuple[float, Float[np.ndarray, " k"], ByReading]:
-        """The log evidence up to a constant, and its derivatives by numbers, loadings and strengths."""
+        """The log evidence up to a constant; by numbers, and by loadings and strengths."""
         channel = reading.outputs.channel
         noise = 1.0 / (reading.strength[channel][self.output] * self.mass)
         rows = Rows(self.time, self.value, noise, self.output, self.basis)
