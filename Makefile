@@ -2,15 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo serve-demo test test-nats test-openapi test-types test-page test-postgres test-spark lint wheel dist docs bench clean
+.PHONY: setup core demo serve-demo test test-nats test-openapi test-types test-page test-postgres test-sanitizers test-spark lint wheel dist docs bench clean
 
 setup: .venv/ready
 
-.venv/ready: pyproject.toml lab/pyproject.toml
+.venv/ready: pyproject.toml lab/pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py core/*.?pp)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[dev]' --editable lab
 	touch $@
+
+# Compiles what has changed in core/, into src/. It needs an environment that has the extra `dev`, and does not
+# change it; BIN can name one of another folder.
+core:
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python build_backend/streamgp_build.py
 
 demo: setup
 	$(BIN)/streamgp demo
@@ -33,6 +38,17 @@ test-page: setup
 # The service against its own description, by all checks of schemathesis, with valid and invalid requests.
 test-openapi: setup
 	$(BIN)/streamgp-lab check service_fuzz --examples 30
+
+# The tests of the compiled core, with a module that checks every address and undefined behaviour. It needs g++,
+# which is installed if it is not there. The C++ library is loaded first, so that exceptions are seen.
+test-sanitizers: setup
+	command -v g++ >/dev/null || (apt-get update -q && apt-get install -q -y g++)
+	rm -rf build/sanitizers/streamgp
+	CXX=g++ $(BIN)/pip install --quiet --no-deps --target build/sanitizers --upgrade \
+	    --config-settings cmake.build-type=Debug --config-settings cmake.define.STREAMGP_SANITIZE=ON .
+	PYTHONPATH=build/sanitizers ASAN_OPTIONS=detect_leaks=0 \
+	    LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+	    $(BIN)/python -m pytest --capture=no tests/core
 
 # Streams of a NATS server that the tests start themselves. Where it is missing and cannot be installed, they are skipped.
 test-nats: setup
@@ -65,11 +81,12 @@ wheel: setup
 	$(PYTHON) -m venv build/wheel/venv
 	build/wheel/venv/bin/pip install --quiet build/wheel/*.whl
 	build/wheel/venv/bin/python tests/quick_start.py README.md
+	build/wheel/venv/bin/python -c 'import streamgp._core'
 
 # The wheel and the source distribution, as they would be published, in build/dist.
 dist: setup
 	rm -rf build/dist
-	$(BIN)/python -m build --no-isolation --outdir build/dist .
+	$(BIN)/python -m build --outdir build/dist .
 	$(BIN)/twine check --strict build/dist/*
 
 # The documentation as a site in build/site. Warnings, such as broken links, are errors.

@@ -110,7 +110,7 @@ def test_curvature(family):
         )
         np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-3)
         eigenvalues = np.linalg.eigvalsh(-hessian)
-        # Otherwise it is made so, each family in its way. An eigenvalue of zero may come out on either side.
+        # Otherwise it is made so, each family in its way. Zero may come out on either side of zero.
         if eigenvalues[0] >= -1e-6 * eigenvalues[-1]:
             np.testing.assert_allclose(precision, -hessian, rtol=1e-4, atol=1e-3)
             compared += 1

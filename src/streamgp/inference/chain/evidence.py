@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.sparse import csr_array
 
+from streamgp.inference.chain.at_nodes import AtNodes
 from streamgp.inference.chain.elements import Backward, Moves, silent, taken
 from streamgp.inference.chain.law import Law, distinct_gaps
 from streamgp.inference.chain.mixing import Mixing, Moments
@@ -24,7 +25,7 @@ from streamgp.inference.chain.numbers import Numbers
 from streamgp.inference.chain.segments import Segment, Sums
 from streamgp.inference.chain.state import Totals
 from streamgp.inference.chain.stretch import Pairs, Stretch, Weights
-from streamgp.inference.reading import Inner, Reading, by_channels
+from streamgp.inference.reading import ByReading, Inner, Reading, by_channels
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.batched import turned
 from streamgp.parameters import free_gradient, free_vector, unwrap
@@ -43,6 +44,15 @@ class Past:
 
     segment: Segment
     totals: Totals
+
+    def at_nodes(self, mixing: Mixing) -> AtNodes | None:
+        """The rows that it is made of, if they all lie at its times; looked for once."""
+        found = vars(self).get("_rows", False)
+        if found is False:
+            outputs = len(mixing.reading.outputs.channel)
+            found = AtNodes.of(self.segment, self.totals, mixing.law, outputs)
+            vars(self).update(_rows=found)
+        return found
 
     @functools.cached_property
     def gaps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -80,17 +90,27 @@ def evidence(
     """
     model = unwrap(wrapped)
     mixing = Mixing(Reading.of(model), Law.of(model))
+    numbers = numbers or Numbers(wrapped)
+    rows = past.at_nodes(mixing)
+    if rows is not None:
+        value, by_numbers, by = rows.evidence(mixing.law, mixing.reading, past.totals)
+        return value, _by_parameters(wrapped, numbers, by_numbers, by)
     moves = mixing.law.moves_over(past.gaps[0])
     whole = _pass_over(past, mixing, moves)
     by_moves, inner = _derivatives(past, whole)
     reading = mixing.reading
-    channels = tuple(by_channels(model, reading.pulled(past.totals, inner)))
     value = whole.weights.log_evidence + reading.beside(past.totals)
     by_numbers = _by_numbers(past, mixing.law, moves, by_moves)
-    numbers = numbers or Numbers(wrapped)
+    return value, _by_parameters(wrapped, numbers, by_numbers, reading.pulled(past.totals, inner))
+
+
+def _by_parameters(
+    wrapped: MultiTaskGP, numbers: Numbers, by_numbers: Float[np.ndarray, " n"], by: ByReading
+) -> Float[np.ndarray, " T"]:
+    """The gradient by the free vector."""
     by_kernels = by_numbers @ numbers.jacobian(free_vector(wrapped.kernels))
-    of_channels = free_gradient(wrapped.channels, channels)
-    return value, np.concatenate([by_kernels, of_channels])
+    channels = tuple(by_channels(unwrap(wrapped), by))
+    return np.concatenate([by_kernels, free_gradient(wrapped.channels, channels)])
 
 
 def _pass_over(past: Past, mixing: Mixing, moves: Moves) -> "Pass":

@@ -1,0 +1,330 @@
+"""Latent functions of time as the states of the compiled core, and the way back to derivatives.
+
+The core knows blocks of moving numbers, static numbers, and what each row sees of them (`core/`).
+Here kernels are put in its terms. A constant is a static number, and so is a line, seen through
+the time, and each weight of a mean function. A cosine is two static numbers in the frame that turns
+with it, seen through cos ωt and sin ωt: cos ω(t − t′) = cos ωt cos ωt′ + sin ωt sin ωt′. In the
+same way a process times a cosine is two processes. Amplitudes are in the readouts, so that
+derivatives by variances are derivatives by readouts. A process that the core does not know is
+handed over as matrices over each distinct gap.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from streamgp import _core
+from streamgp.inference.chain.law import Law, distinct_gaps, scale_of
+from streamgp.kernels.state_space import (
+    ConstantState,
+    HarmonicState,
+    LineState,
+    MaternState,
+    ProductState,
+    StateSpace,
+)
+
+_GIVEN = 3  # the core's kind of a block whose moves are handed over; Matérns have their order
+_DIFFERENCE = 1e-5  # in log units
+_NOTHING = np.zeros(0)
+
+
+Times = Float[np.ndarray, " n"]
+
+
+class Rows(NamedTuple):
+    """Scalar observations in the order of time: value = f(time) + N(0, noise).
+
+    Attributes:
+        time: When.
+        value: What was observed, less the offset; NaN where f is only asked for.
+        noise: The variance of the noise.
+        output: The latent parameter that was observed.
+        basis: The mean functions at each row.
+    """
+
+    time: Float[np.ndarray, " n"]
+    value: Float[np.ndarray, " n"]
+    noise: Float[np.ndarray, " n"]
+    output: Int[np.ndarray, " n"]
+    basis: Float[np.ndarray, "n B"]
+
+
+class Evidence(NamedTuple):
+    """log p(rows) and its derivatives.
+
+    Attributes:
+        value: The log evidence.
+        by_numbers: By the logarithm of each number of each state, as `Law.numbers` lists them.
+        by_loadings: By the loading of each latent parameter on each latent function.
+        by_noise: By the noise variance of each row.
+    """
+
+    value: float
+    by_numbers: Float[np.ndarray, " k"]
+    by_loadings: Float[np.ndarray, "O Q"]
+    by_noise: Float[np.ndarray, " n"]
+
+
+class _Wave(NamedTuple):
+    """How a block is seen where its process is multiplied by a cosine: cos ωt or sin ωt."""
+
+    frequency: float
+    is_sine: bool
+
+    def at(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Its value."""
+        return (np.sin if self.is_sine else np.cos)(self.frequency * time)
+
+    def slope(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Its derivative by log ω."""
+        turn = self.frequency * time
+        return turn * np.cos(turn) if self.is_sine else -turn * np.sin(turn)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Part:
+    """One process of a kernel as blocks of the core: a block for each way in which it is seen.
+
+    Attributes:
+        latent: The latent function that it belongs to.
+        factors: The processes that it is the product of.
+    """
+
+    latent: int
+    factors: tuple[StateSpace, ...]
+
+    @functools.cached_property
+    def process(self) -> StateSpace | None:
+        """What moves; None if nothing does."""
+        still = ConstantState | HarmonicState | LineState
+        moving = [factor for factor in self.factors if not isinstance(factor, still)]
+        return functools.reduce(ProductState, moving) if moving else None
+
+    @property
+    def kind(self) -> int:
+        """The core's kind of its blocks."""
+        return self.process.order if isinstance(self.process, MaternState) else _GIVEN
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the core does not know what moves."""
+        return self.process is not None and self.kind == _GIVEN
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is a straight line."""
+        return isinstance(self.factors[0], LineState)
+
+    @functools.cached_property
+    def scale(self) -> Float[np.ndarray, " d"]:
+        """The units of a process that is handed over: its prior standard deviations."""
+        assert self.process is not None
+        return scale_of(np.diagonal(self.process.covariance(0.0)))
+
+    @functools.cached_property
+    def readout(self) -> Float[np.ndarray, " d"]:
+        """Of each block. It has the variances that the core's blocks have not."""
+        variance = 1.0
+        for factor in self.factors:
+            if isinstance(factor, ConstantState | HarmonicState | LineState):
+                variance *= factor.variance
+        if self.process is None:
+            return np.array([math.sqrt(variance)])
+        if self.is_given:
+            return math.sqrt(variance) * self.process.readout * self.scale
+        return math.sqrt(variance * self.process.numbers()[0]) * self.process.readout
+
+    @functools.cached_property
+    def ways(self) -> tuple[tuple[_Wave, ...], ...]:
+        """How each block is seen."""
+        waves = [factor for factor in self.factors if isinstance(factor, HarmonicState)]
+        both = ([_Wave(w.frequency, False), _Wave(w.frequency, True)] for w in waves)
+        return tuple(itertools.product(*both))
+
+    @property
+    def size(self) -> int:
+        """How many numbers of the core it has."""
+        return len(self.readout) * len(self.ways)
+
+    def feature(self, way: int, time: Times) -> Times:
+        """What multiplies the readout of a block at some times."""
+        found = time if self.is_line else np.ones(len(time))
+        return found * math.prod(wave.at(time) for wave in self.ways[way])
+
+    def by_wave(self, number: int, time: Times, by: Float[np.ndarray, "n w"]) -> float:
+        """The derivative by a cosine's log frequency, from those by the features of all ways."""
+        total = 0.0
+        for way, waves in enumerate(self.ways):
+            factors = [
+                wave.slope(time) if k == number else wave.at(time) for k, wave in enumerate(waves)
+            ]
+            total += float(by[:, way] @ math.prod(factors))
+        return total
+
+
+def _factors(part: StateSpace) -> tuple[StateSpace, ...]:
+    if isinstance(part, ProductState):
+        return (*_factors(part.left), *_factors(part.right))
+    return (part,)
+
+
+class States:
+    """The states of some latent functions and mean weights, and what each latent parameter sees.
+
+    Args:
+        law: The kernels' processes.
+        loadings: Of each latent parameter on each latent function.
+        spreads: The prior standard deviation of each latent parameter's mean weights.
+    """
+
+    def __init__(
+        self, law: Law, loadings: Float[np.ndarray, "O Q"], spreads: Float[np.ndarray, "O B"]
+    ):
+        self._origin, self._loadings = law.origin, loadings
+        parts = zip(law.parts, law.latent, strict=True)
+        self._parts = [_Part(latent, _factors(part)) for part, latent in parts]
+        self._moving = sum(part.size for part in self._parts if part.process)
+        # Moving numbers come first, then static ones; the weights of mean functions are the last.
+        ends = {True: 0, False: self._moving}
+        self._own: list[slice] = []
+        for part in self._parts:
+            begin = ends[part.process is not None]
+            ends[part.process is not None] = begin + part.size
+            self._own.append(slice(begin, begin + part.size))
+        self.size = ends[False] + spreads.size
+        self._readouts = np.zeros((len(loadings), self.size))
+        self._feature = np.full(self.size, -1, np.int32)
+        self._seen: list[slice] = []  # the features of each part
+        begin = 0
+        for part, own in zip(self._parts, self._own, strict=True):
+            seen = np.tile(part.readout, len(part.ways))
+            self._readouts[:, own] = loadings[:, part.latent, None] * seen
+            count = len(part.ways) if part.is_line or part.ways[0] else 0
+            self._seen.append(slice(begin, begin + count))
+            if count:
+                self._feature[own] = begin + np.repeat(np.arange(count), len(part.readout))
+            begin += count
+        self._width = begin
+        outputs, basis = spreads.shape
+        for output in range(outputs):
+            own = slice(ends[False] + output * basis, ends[False] + (output + 1) * basis)
+            self._readouts[output, own] = spreads[output]
+            self._feature[own] = begin + np.arange(basis)
+
+    def evidence(self, rows: Rows) -> Evidence:
+        """log p(rows), and its derivatives by all that the law, the loadings and the noise tell."""
+        law, arguments, gaps = self._arguments(rows)
+        value, by_rate, by_readouts, by_features, by_noise, *by_given = _core.evidence(
+            law, *arguments
+        )
+        time, by_own = rows.time - self._origin, np.sum(self._readouts * by_readouts, axis=0)
+        by_loadings = np.zeros(self._loadings.shape)
+        by_numbers: list[float] = []
+        block = given = 0
+        for part, own, seen in zip(self._parts, self._own, self._seen, strict=True):
+            unit = np.tile(part.readout, len(part.ways))
+            by_loadings[:, part.latent] += by_readouts[:, own] @ unit
+            by_numbers.append(0.5 * float(by_own[own].sum()))
+            by_process: Iterator[float] = iter(())
+            if part.is_given:
+                size = len(part.ways) * len(part.readout) ** 2
+                mine = [by[..., given : given + size] for by in by_given]
+                weights = self._loadings[:, part.latent] @ by_readouts[:, own]
+                by_process, given = _by_given(part, gaps, mine, weights), given + size
+            elif part.process is not None:
+                by_process = iter([-float(by_rate[block : block + len(part.ways)].sum())])
+            block += len(part.ways) if part.process is not None else 0
+            wave = itertools.count()
+            for factor in part.factors:
+                for _ in factor.numbers()[1:]:
+                    if isinstance(factor, HarmonicState):
+                        by_numbers.append(part.by_wave(next(wave), time, by_features[:, seen]))
+                    else:
+                        by_numbers.append(next(by_process))
+        return Evidence(value, np.array(by_numbers), by_loadings, by_noise)
+
+    def smoothed(self, rows: Rows) -> tuple[float, Times, Times]:
+        """log p(rows), and mean and variance of f at each row given all rows."""
+        law, arguments, _ = self._arguments(rows)
+        return _core.smooth(law, *arguments)
+
+    def joint(self, rows: Rows) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, "m m"]]:
+        """Mean and covariance of f where it is asked for, given all rows."""
+        law, arguments, _ = self._arguments(rows)
+        return _core.joint(law, *arguments)
+
+    def _arguments(self, rows: Rows) -> tuple[_core.Law, tuple, Times]:
+        """The law, the columns of the rows, and the distinct gaps if matrices are needed there."""
+        time = rows.time - self._origin
+        features = np.empty((len(time), self._width + rows.basis.shape[1]))
+        for part, seen in zip(self._parts, self._seen, strict=True):
+            for way, column in enumerate(range(seen.start, seen.stop)):
+                features[:, column] = part.feature(way, time)
+        features[:, self._width :] = rows.basis
+        gaps, which = _NOTHING, None
+        if any(part.is_given for part in self._parts):
+            gaps, after = distinct_gaps(rows.time) if len(time) > 1 else (np.zeros(1), [])
+            which = np.concatenate([[0], after]).astype(np.int32)
+        output = np.ascontiguousarray(rows.output, np.int32)
+        columns = map(np.ascontiguousarray, (rows.time, rows.value, rows.noise))
+        arguments = (*columns, output, self._readouts, self._feature, features, which)
+        return self._law(gaps), arguments, gaps
+
+    def _law(self, gaps: Times) -> _core.Law:
+        kinds: list[int] = []
+        sizes: list[int] = []
+        rates: list[float] = []
+        given = [(_NOTHING, *np.zeros((2, len(gaps), 0)))]
+        for part in self._parts:
+            process, count = part.process, len(part.ways)
+            if process is None:
+                continue
+            kinds += [part.kind] * count
+            sizes += [len(part.readout)] * count
+            if isinstance(process, MaternState):
+                rates += [math.sqrt(2 * process.order + 1) / process.lengthscale] * count
+            else:
+                rates += [1.0] * count
+                given += [_scaled(part, *_matrices(process, gaps))] * count
+        starts, moves, noises = zip(*given, strict=True)
+        numbers = np.array(kinds, np.int32), np.array(sizes, np.int32), np.array(rates, float)
+        matrices = np.concatenate(starts), np.hstack(moves), np.hstack(noises)
+        return _core.Law(*numbers, self.size - self._moving, *matrices)
+
+
+def _matrices(process: StateSpace, gaps: Times) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return process.covariance(0.0), *process.transition(gaps)
+
+
+def _scaled(
+    part: _Part, start: np.ndarray, a: np.ndarray, q: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Matrices of a process that is handed over in its units, as rows of numbers."""
+    outer, turn = np.outer(part.scale, part.scale), part.scale / part.scale[:, None]
+    return np.ravel(start / outer), (a * turn).reshape(len(a), -1), (q / outer).reshape(len(q), -1)
+
+
+def _by_given(
+    part: _Part, gaps: Times, by: list[np.ndarray], by_readout: Float[np.ndarray, " d"]
+) -> Iterator[float]:
+    """The derivatives by a process's numbers but the variance, from those by its matrices."""
+    assert part.process is not None
+    count = len(part.ways)
+    by_start, by_a, by_q = (own.reshape(*own.shape[:-1], count, -1).sum(axis=-2) for own in by)
+    by_readout = by_readout.reshape(count, -1).sum(axis=0)
+    amplitude = part.readout @ part.readout / (part.process.readout * part.scale @ part.readout)
+    for larger, smaller in part.process.variants(_DIFFERENCE):
+        one, other = (_scaled(part, *_matrices(p, gaps)) for p in (larger, smaller))
+        change = sum(
+            np.vdot(own, a - b)
+            for own, a, b in zip((by_start, by_a, by_q), one, other, strict=True)
+        )
+        seen = amplitude * part.scale * (larger.readout - smaller.readout)
+        yield float(change + by_readout @ seen) / (2 * _DIFFERENCE)
