@@ -28,7 +28,7 @@ from streamgp.errors import (
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
 from streamgp.inducing.engines import Engines
 from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.chain.state import ChainState
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.engine import AnyLearner
 from streamgp.inference.learner import Learner
 from streamgp.inference.resolution import points_for
@@ -276,7 +276,7 @@ class ContinualGP(plot.Drawn):
         return mean_weights(state.plain, updater.specification.names, state.mean_weights)
 
     @property
-    def state(self) -> State | ChainState | None:
+    def state(self) -> State | RowState | None:
         """The functional core's state, for use with `Learner`; None before the first update."""
         return self._version.progress.state
 
@@ -562,7 +562,7 @@ class ContinualGP(plot.Drawn):
                     "a model with data", "one without", "Call `update` before `suggest_budget`."
                 )
             )
-        if isinstance(state, ChainState):
+        if isinstance(state, RowState):
             return max(state.sizes)
         return points_for(state, tolerance)
 

@@ -129,6 +129,8 @@ class Batch:
         groups: The rows of each channel.
         runs: Stretches of rows with the same J.
         order: Where each sorted row was among the rows that came.
+        count: How many observations each row stands for; None if each stands for itself.
+        energy: Of rows that stand for several values, the sum of their squares about `y`.
     """
 
     x: Float[np.ndarray, "N P"]
@@ -136,6 +138,8 @@ class Batch:
     groups: tuple[Group, ...]
     runs: tuple[Run, ...]
     order: Int[np.ndarray, " N"]
+    count: Float[np.ndarray, " N"] | None = None
+    energy: Float[np.ndarray, " N"] | None = None
 
     @property
     def size(self) -> int:

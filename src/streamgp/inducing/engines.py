@@ -10,14 +10,14 @@ from jaxtyping import Bool
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.adaptive import Adaptive
-from streamgp.inducing.chain_placement import ChainPlacer
 from streamgp.inducing.placement import Placer
+from streamgp.inducing.row_placement import RowPlacer
 from streamgp.inducing.strategy import AbstractStrategy
 from streamgp.inference.carry import Projection
-from streamgp.inference.chain.learner import ChainLearner
-from streamgp.inference.chain.state import ChainState
 from streamgp.inference.engine import AnyLearner, AnyState, Points
 from streamgp.inference.learner import Learner
+from streamgp.inference.over_time.learner import RowLearner
+from streamgp.inference.over_time.state import RowState
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import unwrap
 
@@ -119,14 +119,14 @@ class Engines:
     def chain(self) -> Engine:
         """States at times."""
         own = self.settings
-        learner = ChainLearner(
+        learner = RowLearner(
             own.learning, own.e_rounds, own.e_tolerance, own.weight_uncertainty, self.open_rows
         )
-        return Engine("chain", ChainPlacer(learner), learner)
+        return Engine("chain", RowPlacer(), learner)
 
     def of(self, state: AnyState) -> Engine:
         """The engine that a state belongs to."""
-        return self.chain if isinstance(state, ChainState) else self.dense
+        return self.chain if isinstance(state, RowState) else self.dense
 
     def chosen(self, wrapped: MultiTaskGP) -> Engine:
         """The engine of a model that begins."""

@@ -22,13 +22,16 @@ class HasEvidence(Protocol):
 
 
 def expected_log_density(model: MultiTaskGP, batch: Batch, at_rows: Marginals) -> float:
-    """Σ_n E_q[log p(y_n | f_n)]."""
-    return sum(
-        float(np.sum(likelihood.expected(group.y, mean, covariance).value))
-        for group, likelihood, mean, covariance in of_groups(
-            model, batch, at_rows.mean, at_rows.covariance
-        )
-    )
+    """Σ_n E_q[log p(y_n | f_n)], over all observations that rows stand for."""
+    total = 0.0
+    groups = of_groups(model, batch, at_rows.mean, at_rows.covariance)
+    for group, likelihood, mean, covariance in groups:
+        value = likelihood.expected(group.y, mean, covariance).value
+        if batch.count is not None and batch.energy is not None:
+            scatter = likelihood.strength * batch.energy[group.rows]
+            value = batch.count[group.rows] * value - 0.5 * scatter
+        total += float(np.sum(value))
+    return total
 
 
 def expected_log_sites(batch: Batch, rows: RowSites, at_rows: Marginals) -> float:

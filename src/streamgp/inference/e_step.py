@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Batch
+from streamgp.data.batch import Batch, Group
 from streamgp.inference.bounds import HasEvidence, expected_log_density, site_bound
 from streamgp.inference.posterior import Marginals, Posterior, condition, marginals
 from streamgp.inference.sites import RowSites, RunBlocks, Site, aggregate, times
@@ -100,9 +100,20 @@ def per_row(
     vectors = np.empty(batch.flat_size)
     matrices = tuple(np.empty_like(c) for c in covariance)
     for group, likelihood, m, c in of_groups(model, batch, mean, covariance):
-        vector, matrices[group.run][group.within] = method(likelihood, group.y, m, c)
+        vector, matrix = counted(batch, group, *method(likelihood, group.y, m, c))
+        matrices[group.run][group.within] = matrix
         vectors[group.flat] = vector.ravel()
     return vectors, matrices
+
+
+def counted(
+    batch: Batch, group: Group, vector: Float[np.ndarray, "n J"], matrix: Float[np.ndarray, "n J J"]
+) -> tuple[Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]:
+    """What single observations say, as rows that stand for several of them say it."""
+    if batch.count is None:
+        return vector, matrix
+    count = batch.count[group.rows]
+    return count[:, None] * vector, count[:, None, None] * matrix
 
 
 def curvature(
@@ -178,7 +189,8 @@ def exact_sites(setting: Setting, held: RowSites) -> RowSites:
     precision = tuple(p.copy() for p in held.precision)
     for group, likelihood, offset, place in of_groups(model, batch, features.offset, precision):
         if likelihood.conjugate:
-            slope, place[:] = likelihood.curvature(group.y, offset, np.zeros(place.shape))
+            own = likelihood.curvature(group.y, offset, np.zeros(place.shape))
+            slope, place[:] = counted(batch, group, *own)
             linear[group.flat, 0] = slope.ravel()
     return RowSites(linear, precision)
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
-from streamgp.inference.chain.state import ChainState
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import State
@@ -35,7 +35,7 @@ class Progress:
     """
 
     seen: Mapping[str, int]  # observations, by channel
-    state: State | ChainState | None = None
+    state: State | RowState | None = None
     updates: int = 0
     learned_at: int = 0  # observations when hyperparameters were last learned
     latest: float = -np.inf  # the largest first input

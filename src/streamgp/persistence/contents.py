@@ -12,7 +12,7 @@ from streamgp.errors import FileError, problem
 from streamgp.inducing import Fixed, as_given, as_strategy
 from streamgp.inducing.engines import Engines
 from streamgp.inference.cells import Cells
-from streamgp.inference.chain.state import ChainState
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import Past, empty
@@ -26,10 +26,10 @@ from streamgp.online.calibration import COVERED, Calibration
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 from streamgp.parameters import Frozen, Module, Node, fixed, free_size, replaced
-from streamgp.persistence.chain_states import Trusted, check_chain
 from streamgp.persistence.container import seal, unseal
 from streamgp.persistence.documents import Document, Tensors
 from streamgp.persistence.requirements import require
+from streamgp.persistence.row_states import Trusted, check_rows
 from streamgp.persistence.values import attributes, decode, encode
 
 
@@ -207,21 +207,21 @@ def _is_record(record: Calibration) -> bool:
 
 
 def _check_state(
-    state: State | ChainState, updater: Updater, axes: Sequence[Axis], trusted: Trusted
+    state: State | RowState, updater: Updater, axes: Sequence[Axis], trusted: Trusted
 ) -> None:
     """The state has the structure and the shapes of one that the specification makes."""
     _check_model(state.model, updater.specification, axes)
-    theta, remembered = free_size(state.model), [state.memory.gradient, state.memory.precision]
-    require(_sizes(remembered) == [(theta,), (theta, theta)], "a memory of that size")
     require(state.heard.shape == (len(state.model.channels),), "counts of every channel")
     require(bool(np.all(state.heard >= 0)), "counts that are not negative")
-    if isinstance(state, ChainState):
-        check_chain(state, axes, trusted)
+    if isinstance(state, RowState):
+        check_rows(state, axes, trusted)
     else:
         _check_dense(state, updater, axes)
 
 
 def _check_dense(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
+    theta, remembered = free_size(state.model), [state.memory.gradient, state.memory.precision]
+    require(_sizes(remembered) == [(theta,), (theta, theta)], "a memory of that size")
     widths = {z.shape[1] for z in state.points if z.ndim == 2}
     require(len(widths) == 1 and all(z.ndim == 2 for z in state.points), "inducing points")
     require(widths.pop() == len(axes), "an axis for every input column")

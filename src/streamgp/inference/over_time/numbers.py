@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.inference.chain.law import Law
+from streamgp.inference.over_time.law import Law
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, replaced, unwrap, with_free
 

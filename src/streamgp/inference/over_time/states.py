@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp import _core
-from streamgp.inference.chain.law import Law, distinct_gaps, scale_of
+from streamgp.inference.over_time.law import Law, distinct_gaps, scale_of
 from streamgp.kernels.state_space import (
     ConstantState,
     HarmonicState,
@@ -34,8 +34,8 @@ _GIVEN = 3  # the core's kind of a block whose moves are handed over; Matérns h
 _DIFFERENCE = 1e-5  # in log units
 _NOTHING = np.zeros(0)
 
-
 Times = Float[np.ndarray, " n"]
+Numbers = Float[np.ndarray, " s"]  # of the core, as one array
 
 
 class Rows(NamedTuple):
@@ -45,15 +45,21 @@ class Rows(NamedTuple):
         time: When.
         value: What was observed, less the offset; NaN where f is only asked for.
         noise: The variance of the noise.
-        output: The latent parameter that was observed.
+        output: The latent parameter that is f.
         basis: The mean functions at each row.
+        mix: Where f is a sum of latent parameters, the weight of each; `output` then says nothing.
     """
 
-    time: Float[np.ndarray, " n"]
-    value: Float[np.ndarray, " n"]
-    noise: Float[np.ndarray, " n"]
+    time: Times
+    value: Times
+    noise: Times
     output: Int[np.ndarray, " n"]
     basis: Float[np.ndarray, "n B"]
+    mix: Float[np.ndarray, "n O"] | None = None
+
+    def take(self, which: slice | np.ndarray) -> "Rows":
+        """Some of them."""
+        return Rows(*(None if column is None else column[which] for column in self))
 
 
 class Evidence(NamedTuple):
@@ -69,7 +75,31 @@ class Evidence(NamedTuple):
     value: float
     by_numbers: Float[np.ndarray, " k"]
     by_loadings: Float[np.ndarray, "O Q"]
-    by_noise: Float[np.ndarray, " n"]
+    by_noise: Times
+
+
+class Around(NamedTuple):
+    """What is known of rows before and after some rows, as the core tells it; None if none are.
+
+    Attributes:
+        before: The filter after the rows before.
+        after: What rows after say; it begins with when, and the number of the gap that leads there.
+    """
+
+    before: Numbers | None = None
+    after: Numbers | None = None
+
+
+class StatesAt(NamedTuple):
+    """Mean and covariance of all numbers of the states at some times.
+
+    Attributes:
+        mean: First those of latent functions; last, the whitened weights of mean functions.
+        covariance: Of the same numbers.
+    """
+
+    mean: Float[np.ndarray, "m d"]
+    covariance: Float[np.ndarray, "m d d"]
 
 
 class _Wave(NamedTuple):
@@ -117,10 +147,10 @@ class _Part:
         """Whether the core does not know what moves."""
         return self.process is not None and self.kind == _GIVEN
 
-    @property
-    def is_line(self) -> bool:
-        """Whether it is a straight line."""
-        return isinstance(self.factors[0], LineState)
+    @functools.cached_property
+    def lines(self) -> int:
+        """How many straight lines are among the factors: a block is seen through that power."""
+        return sum(isinstance(factor, LineState) for factor in self.factors)
 
     @functools.cached_property
     def scale(self) -> Float[np.ndarray, " d"]:
@@ -155,8 +185,7 @@ class _Part:
 
     def feature(self, way: int, time: Times) -> Times:
         """What multiplies the readout of a block at some times."""
-        found = time if self.is_line else np.ones(len(time))
-        return found * math.prod(wave.at(time) for wave in self.ways[way])
+        return time**self.lines * math.prod(wave.at(time) for wave in self.ways[way])
 
     def by_wave(self, number: int, time: Times, by: Float[np.ndarray, "n w"]) -> float:
         """The derivative by a cosine's log frequency, from those by the features of all ways."""
@@ -165,7 +194,7 @@ class _Part:
             factors = [
                 wave.slope(time) if k == number else wave.at(time) for k, wave in enumerate(waves)
             ]
-            total += float(by[:, way] @ math.prod(factors))
+            total += float(by[:, way] @ (time**self.lines * math.prod(factors)))
         return total
 
 
@@ -182,12 +211,19 @@ class States:
         law: The kernels' processes.
         loadings: Of each latent parameter on each latent function.
         spreads: The prior standard deviation of each latent parameter's mean weights.
+        mixes: Whether rows may observe sums of latent parameters. The core then sees loadings as
+            features of rows, and not as readouts of latent parameters.
     """
 
     def __init__(
-        self, law: Law, loadings: Float[np.ndarray, "O Q"], spreads: Float[np.ndarray, "O B"]
+        self,
+        law: Law,
+        loadings: Float[np.ndarray, "O Q"],
+        spreads: Float[np.ndarray, "O B"],
+        *,
+        mixes: bool = False,
     ):
-        self._origin, self._loadings = law.origin, loadings
+        self._origin, self._loadings, self._mixes = law.origin, loadings, mixes
         parts = zip(law.parts, law.latent, strict=True)
         self._parts = [_Part(latent, _factors(part)) for part, latent in parts]
         self._moving = sum(part.size for part in self._parts if part.process)
@@ -198,25 +234,36 @@ class States:
             begin = ends[part.process is not None]
             ends[part.process is not None] = begin + part.size
             self._own.append(slice(begin, begin + part.size))
+        self._outputs, self._basis = spreads.shape
         self.size = ends[False] + spreads.size
-        self._readouts = np.zeros((len(loadings), self.size))
+        self._readouts = np.zeros((1 if mixes else len(loadings), self.size))
         self._feature = np.full(self.size, -1, np.int32)
         self._seen: list[slice] = []  # the features of each part
         begin = 0
         for part, own in zip(self._parts, self._own, strict=True):
             seen = np.tile(part.readout, len(part.ways))
-            self._readouts[:, own] = loadings[:, part.latent, None] * seen
-            count = len(part.ways) if part.is_line or part.ways[0] else 0
+            self._readouts[:, own] = seen if mixes else loadings[:, part.latent, None] * seen
+            count = len(part.ways) if mixes or part.lines or part.ways[0] else 0
             self._seen.append(slice(begin, begin + count))
             if count:
                 self._feature[own] = begin + np.repeat(np.arange(count), len(part.readout))
             begin += count
         self._width = begin
-        outputs, basis = spreads.shape
-        for output in range(outputs):
-            own = slice(ends[False] + output * basis, ends[False] + (output + 1) * basis)
-            self._readouts[output, own] = spreads[output]
-            self._feature[own] = begin + np.arange(basis)
+        weights = slice(ends[False], None)
+        if mixes:
+            self._readouts[0, weights] = np.ravel(spreads)
+            self._feature[weights] = begin + np.arange(spreads.size)
+        else:
+            columns = np.arange(spreads.size).reshape(spreads.shape)
+            self._readouts[np.arange(len(spreads))[:, None], ends[False] + columns] = spreads
+            self._feature[weights] = begin + np.tile(np.arange(self._basis), self._outputs)
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def log_evidence(self, rows: Rows) -> float:
+        """log p(rows)."""
+        law, arguments, _ = self._arguments(rows)
+        return _core.log_evidence(law, *arguments)
 
     def evidence(self, rows: Rows) -> Evidence:
         """log p(rows), and its derivatives by all that the law, the loadings and the noise tell."""
@@ -229,14 +276,24 @@ class States:
         by_numbers: list[float] = []
         block = given = 0
         for part, own, seen in zip(self._parts, self._own, self._seen, strict=True):
-            unit = np.tile(part.readout, len(part.ways))
-            by_loadings[:, part.latent] += by_readouts[:, own] @ unit
+            by_features_of = by_features[:, seen]
+            if self._mixes:  # a feature is a wave times the row's loading
+                assert rows.mix is not None
+                waves = self._waves(part, time)
+                by_loadings[:, part.latent] += rows.mix.T @ np.sum(by_features_of * waves, axis=1)
+                factor = rows.mix @ self._loadings[:, part.latent]
+                by_features_of = by_features_of * factor[:, None]
+            else:
+                unit = np.tile(part.readout, len(part.ways))
+                by_loadings[:, part.latent] += by_readouts[:, own] @ unit
             by_numbers.append(0.5 * float(by_own[own].sum()))
             by_process: Iterator[float] = iter(())
             if part.is_given:
                 size = len(part.ways) * len(part.readout) ** 2
                 mine = [by[..., given : given + size] for by in by_given]
-                weights = self._loadings[:, part.latent] @ by_readouts[:, own]
+                weights = by_readouts[0, own]
+                if not self._mixes:
+                    weights = self._loadings[:, part.latent] @ by_readouts[:, own]
                 by_process, given = _by_given(part, gaps, mine, weights), given + size
             elif part.process is not None:
                 by_process = iter([-float(by_rate[block : block + len(part.ways)].sum())])
@@ -245,39 +302,145 @@ class States:
             for factor in part.factors:
                 for _ in factor.numbers()[1:]:
                     if isinstance(factor, HarmonicState):
-                        by_numbers.append(part.by_wave(next(wave), time, by_features[:, seen]))
+                        by_numbers.append(part.by_wave(next(wave), time, by_features_of))
                     else:
                         by_numbers.append(next(by_process))
         return Evidence(value, np.array(by_numbers), by_loadings, by_noise)
 
-    def smoothed(self, rows: Rows) -> tuple[float, Times, Times]:
+    def smoothed(self, rows: Rows, around: Around = Around()) -> tuple[float, Times, Times]:
         """log p(rows), and mean and variance of f at each row given all rows."""
-        law, arguments, _ = self._arguments(rows)
-        return _core.smooth(law, *arguments)
+        law, arguments, after = self._arguments_between(rows, around)
+        return _core.smooth(law, *arguments, around.before, after)
 
-    def joint(self, rows: Rows) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, "m m"]]:
+    def joint(
+        self, rows: Rows, around: Around = Around()
+    ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, "m m"]]:
         """Mean and covariance of f where it is asked for, given all rows."""
+        law, arguments, after = self._arguments_between(rows, around)
+        return _core.joint(law, *arguments, around.before, after)
+
+    def states(self, rows: Rows, around: Around = Around()) -> StatesAt:
+        """All numbers where f is asked for, given all rows."""
+        law, arguments, after = self._arguments_between(rows, around)
+        return StatesAt(*_core.states(law, *arguments, around.before, after))
+
+    def checkpoints(self, rows: Rows, stops: Int[np.ndarray, " c"]) -> list[Around]:
+        """What is known of rows before some rows, and of these and all after them.
+
+        Args:
+            rows: All rows there are.
+            stops: Numbers of rows, in order.
+        """
         law, arguments, _ = self._arguments(rows)
-        return _core.joint(law, *arguments)
+        found = _core.checkpoints(law, *arguments, stops.astype(np.int32))
+        return [Around(before, after) for before, after in zip(*found, strict=True)]
+
+    def filtered(
+        self, rows: Rows, before: Numbers | None
+    ) -> tuple[Numbers, tuple[Times, Times, Times]]:
+        """The filter after rows that come next.
+
+        Args:
+            rows: None of them before those that the filter has seen.
+            before: The filter before them; None if there were no rows.
+
+        Returns:
+            The filter, and of each row mean and variance of f and the log density of its value,
+            given those before it.
+        """
+        law, arguments, _ = self._arguments_between(rows, Around(before))
+        stream = _core.Stream(law)
+        if before is not None:
+            stream.restore(before)
+        found = stream.append(*arguments)
+        return stream.state(), found
+
+    # -- latent functions ------------------------------------------------------------------------
+
+    def readouts(
+        self, time: Times, owner: tuple[int, ...], owners: int
+    ) -> Float[np.ndarray, "m K d"]:
+        """How groups of parts follow from the numbers of the states at some times.
+
+        Args:
+            time: When.
+            owner: The group of each part.
+            owners: How many groups there are.
+        """
+        found = np.zeros((len(time), owners, self.size))
+        since = time - self._origin
+        for part, own, group in zip(self._parts, self._own, owner, strict=True):
+            waves = self._waves(part, since)
+            seen = waves[:, :, None] * part.readout
+            found[:, group, own] = seen.reshape(len(time), part.size)
+        return found
+
+    # -- what the core is told -------------------------------------------------------------------
+
+    def _waves(self, part: _Part, time: Times) -> Float[np.ndarray, "n w"]:
+        return np.stack([part.feature(way, time) for way in range(len(part.ways))], axis=1)
 
     def _arguments(self, rows: Rows) -> tuple[_core.Law, tuple, Times]:
         """The law, the columns of the rows, and the distinct gaps if matrices are needed there."""
-        time = rows.time - self._origin
-        features = np.empty((len(time), self._width + rows.basis.shape[1]))
-        for part, seen in zip(self._parts, self._seen, strict=True):
-            for way, column in enumerate(range(seen.start, seen.stop)):
-                features[:, column] = part.feature(way, time)
-        features[:, self._width :] = rows.basis
         gaps, which = _NOTHING, None
-        if any(part.is_given for part in self._parts):
-            gaps, after = distinct_gaps(rows.time) if len(time) > 1 else (np.zeros(1), [])
+        if self._has_given:
+            gaps, after = distinct_gaps(rows.time)
             which = np.concatenate([[0], after]).astype(np.int32)
-        output = np.ascontiguousarray(rows.output, np.int32)
+        return self._law(gaps), self._columns(rows, which), gaps
+
+    def _arguments_between(
+        self, rows: Rows, around: Around
+    ) -> tuple[_core.Law, tuple, Numbers | None]:
+        """The law, the columns of rows that lie between others, and what those after them say."""
+        if not self._has_given:
+            return self._law(_NOTHING), self._columns(rows, None), around.after
+        first = rows.time[:1] if around.before is None else around.before[1:2]
+        last = rows.time[-1:] if around.after is None else around.after[:1]
+        gaps, which = distinct_gaps(np.concatenate([first, rows.time, last]))
+        after = around.after
+        if after is not None:
+            after = after.copy()
+            after[1] = which[-1]
+        return self._law(gaps), self._columns(rows, which[:-1].astype(np.int32)), after
+
+    def _columns(self, rows: Rows, which: Int[np.ndarray, " n"] | None) -> tuple:
+        time = rows.time - self._origin
+        features = np.empty((len(time), self._width + self._basis_columns))
+        for part, seen in zip(self._parts, self._seen, strict=True):
+            if seen.stop > seen.start:
+                features[:, seen] = self._waves(part, time)
+                if self._mixes:
+                    assert rows.mix is not None
+                    features[:, seen] *= (rows.mix @ self._loadings[:, part.latent])[:, None]
+        if self._mixes:
+            assert rows.mix is not None
+            weights = rows.mix[:, :, None] * rows.basis[:, None, :]
+            features[:, self._width :] = weights.reshape(len(time), -1)
+            output = np.zeros(len(time), np.int32)
+        else:
+            features[:, self._width :] = rows.basis
+            output = np.ascontiguousarray(rows.output, np.int32)
         columns = map(np.ascontiguousarray, (rows.time, rows.value, rows.noise))
-        arguments = (*columns, output, self._readouts, self._feature, features, which)
-        return self._law(gaps), arguments, gaps
+        return (*columns, output, self._readouts, self._feature, features, which)
+
+    @property
+    def _basis_columns(self) -> int:
+        return self._basis * (self._outputs if self._mixes else 1)
+
+    @functools.cached_property
+    def _has_given(self) -> bool:
+        return any(part.is_given for part in self._parts)
 
     def _law(self, gaps: Times) -> _core.Law:
+        if not self._has_given:
+            return self._known_law
+        return self._law_over(gaps)
+
+    @functools.cached_property
+    def _known_law(self) -> _core.Law:
+        return self._law_over(_NOTHING)
+
+    def _law_over(self, gaps: Times) -> _core.Law:
         kinds: list[int] = []
         sizes: list[int] = []
         rates: list[float] = []

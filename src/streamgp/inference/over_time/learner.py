@@ -1,0 +1,489 @@
+"""The functional core over time: begin, step, filter, predict. Pure functions of a state."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import block_diag
+
+from streamgp.data.batch import Rows
+from streamgp.inference import memory
+from streamgp.inference.asking import Asking, answered
+from streamgp.inference.beliefs import Beliefs
+from streamgp.inference.bounds import expected_log_density
+from streamgp.inference.components import Contributions, Parts, contributions
+from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, fit_rows, per_row
+from streamgp.inference.learner import unobserved
+from streamgp.inference.m_step import maximising
+from streamgp.inference.over_time.kept import Kept
+from streamgp.inference.over_time.objective import RowObjective
+from streamgp.inference.over_time.state import RowState, Whole, ended, following
+from streamgp.inference.over_time.states import Around
+from streamgp.inference.over_time.window import Window, seen
+from streamgp.inference.posterior import Marginals
+from streamgp.inference.scoring import Scored, scored
+from streamgp.inference.scoring import joined as joined_scores
+from streamgp.inference.sites import RowSites, times
+from streamgp.inference.state import Info
+from streamgp.inference.vem import VEM, heard_with
+from streamgp.inference.weight_uncertainty import spread_of_weights
+from streamgp.model.composition import Composition
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.parameters import free_vector, with_free
+
+_ROUGH = 0.1  # nats: the gain below which E steps end where hyperparameters are only tried
+_FOLLOWING = 10  # evaluations of an M step that only follows sites that have moved a little
+_LITTLE = 1e-3  # nats: an M step ends where it gains no more
+
+
+class Met(NamedTuple):
+    """Rows that meet a state.
+
+    Attributes:
+        state: Before the rows.
+        row: The number of the first kept row that the window has.
+        kept: The rows of the window, new ones among them, sites as they were.
+        is_new: Which of them are new.
+        window: Their algebra.
+    """
+
+    state: RowState
+    row: int
+    kept: Kept
+    is_new: np.ndarray
+    window: Window
+
+    @classmethod
+    def of(cls, state: RowState, rows: Rows, row: int | None = None) -> "Met":
+        """All rows that may change, from a row on; by default from the first that does."""
+        if row is None:
+            first = state.place_of(float(rows.x[:, 0].min())) if rows.size else state.size
+            row = state.filter_before(first).row
+        place = state.filter_before(row) if row else None
+        before = None if place is None else place.filter
+        kept, places = state.since(row).with_rows(rows)
+        is_new = np.zeros(kept.size, bool)
+        is_new[places] = True
+        window = Window(state.world, kept.batch(state.plain), Around(before))
+        return cls(state, row, kept, is_new, window)
+
+    def under(self, wrapped: MultiTaskGP) -> "Met":
+        """The same under other hyperparameters, if the window has all rows."""
+        if wrapped is self.state.model:
+            return self
+        state = self.state.replace(model=wrapped)
+        window = dataclasses.replace(self.window, world=state.world)
+        return self._replace(state=state, window=window)
+
+
+@dataclasses.dataclass(frozen=True)
+class RowLearner:
+    """How updates are made over time. See `Learner` for the settings.
+
+    Args:
+        learning: How hyperparameters are learned; None leaves them alone.
+        e_rounds: The largest number of rounds of an E step.
+        e_tolerance: The gain of the bound, in nats, below which an E step ends.
+        weight_uncertainty: Whether predictions include what data leave open about mixing weights.
+        open_rows: How many rows of channels that are not conjugate have sites that change as rows
+            come at the end, the latest in time.
+    """
+
+    learning: VEM | None
+    e_rounds: int
+    e_tolerance: float
+    weight_uncertainty: bool
+    open_rows: int = 0
+
+    cost_grows: ClassVar[bool] = True
+    parts_follow_time: ClassVar[bool] = True
+    can_filter: ClassVar[bool] = True
+    samples_together: ClassVar[int] = 4096
+    # Where noise is less than that part of the data's spread, rounding would take over.
+    least_noise: ClassVar[float] = 1e-4
+
+    def with_rule(self, rule: VEM | None) -> "RowLearner":
+        """The same with another rule of learning."""
+        return dataclasses.replace(self, learning=rule)
+
+    def begin(self, model: MultiTaskGP, columns: int) -> RowState:
+        """The state before any data."""
+        return RowState(model, (), np.zeros(len(model.channels)))
+
+    def tempered(self, state: RowState, part: float) -> RowState:
+        """The state with that part of all it was told: the prior's part is untouched."""
+        blocks = tuple(block.scaled(part) for block in state.blocks)
+        changes = {"blocks": blocks, "heard": part * state.heard, "closed": 0, "end": None}
+        return state.replace(**changes)
+
+    # -- learning ----------------------------------------------------------------------------------
+
+    def step(
+        self,
+        state: RowState,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> tuple[RowState, Info]:
+        """Fold rows in; with `learn`, and a rule of learning, hyperparameters as well.
+
+        Args:
+            state: What is known before.
+            rows: The new observations. If there are none, hyperparameters are learned from those
+                that are kept.
+            start: The hyperparameters to begin from, if not the state's own.
+            learn: Whether hyperparameters may be learned.
+            remember: Not needed: rows are kept.
+
+        Returns:
+            What is known after, and what happened.
+        """
+        return answered(self.stepping(state, rows, start, learn=learn, remember=remember))
+
+    def stepping(
+        self,
+        state: RowState,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> Asking[tuple[RowState, Info]]:
+        """`step` as work that asks for each evaluation of its objective (`inference/asking.py`)."""
+        rule = self.learning if learn else None
+        before = self.scored(state, rows) if rows.size else Scored.none()
+        if rule is None and (start is None or start is state.model):
+            after, bound, rounds = self._folded(Met.of(state, rows))
+            work = rounds, 0
+        else:
+            met = Met.of(state, rows, 0).under(start or state.model)
+            met, fit, work = yield from self._learned(met, rule)
+            after = self._after(met, met.kept if fit is None else _kept(met, fit))
+            bound = self._total(met, fit) - self._total_of(state)
+        finite = after.is_finite(state) and bool(np.isfinite(bound))
+        return after, Info(bound, before, *work, finite)
+
+    def trying(
+        self, state: RowState, rows: Rows, start: MultiTaskGP
+    ) -> Asking[tuple[MultiTaskGP, float]]:
+        """The hyperparameters that a step learns from there, and its bound, up to a constant.
+
+        E steps end early, as it is whole nats that tell good starts from poor ones.
+        """
+        rough = dataclasses.replace(self, e_tolerance=max(self.e_tolerance, _ROUGH))
+        met = Met.of(state, rows, 0).under(start)
+        met, fit, _ = yield from rough._learned(met, self.learning)
+        return met.state.model, self._total(met, fit)
+
+    def revised(
+        self,
+        before: RowState,
+        streamed: RowState,
+        rows: Rows,
+        parts: Iterable[Rows],
+        *,
+        remember: bool,
+    ) -> None:
+        """Nothing: parts follow one another in time, so that each sees all that came before it."""
+
+    def filter_scored(self, state: RowState, rows: Rows) -> tuple[RowState, Scored]:
+        """Fold rows in one by one, in order, at fixed hyperparameters.
+
+        Returns:
+            The state as after that many steps of one row each, and the scores of each row before
+            it was learned.
+        """
+        found, done = [], 0
+        while done < rows.size:
+            rest = rows.take(slice(done, None))
+            ready = self._ready(state, rest)
+            if ready:
+                state, own = self._filtered(state, rest.take(slice(ready)))
+            else:
+                state, info = self.step(state, rest.take(slice(1)), learn=False)
+                own = info.scored
+            found.append(own)
+            done += len(own.table)
+        return state, joined_scores(found)
+
+    def _ready(self, state: RowState, rows: Rows) -> int:
+        """How many of the first rows follow all that are kept, and one another, in time."""
+        if not state.plain.conjugate or state.closed < state.size:
+            return 0
+        time = rows.x[:, 0]
+        latest = state.blocks[-1].time[-1] if state.blocks else -np.inf
+        is_late = np.diff(time, prepend=latest) < 0
+        return int(np.argmax(is_late)) if is_late.any() else rows.size
+
+    def _filtered(self, state: RowState, rows: Rows) -> tuple[RowState, Scored]:
+        """Conjugate rows that follow all others in time."""
+        met = Met.of(state, rows)
+        told = met.window.scalars(exact_sites(met.window, met.kept.sites(met.window.batch)))
+        end, (mean, variance, _) = state.world.states.filtered(told, met.window.around.before)
+        batch = state.model.batch(rows)
+        mean = met.window.features.offset + mean[met.window.batch.order]
+        spread = (variance[met.window.batch.order][:, None, None],)
+        at_rows = Marginals(mean, spread, mean[:, None], spread)
+        own = scored(state.plain, batch, at_rows)
+        whole = Whole(met.row + met.kept.size, end, 0.0)
+        heard = heard_with(state.heard, batch)
+        return following(state, met.row, met.kept, whole, heard=heard), own
+
+    def _folded(self, met: Met) -> tuple[RowState, float, int]:
+        """The state with rows at fixed hyperparameters, what the bound gains, and rounds."""
+        if met.state.plain.conjugate:
+            after = self._after(met, met.kept)
+            return after, self._total(met, None) - _conjugate_total(met.window, _old(met)), 0
+        rows = self._first_sites(met)
+        fit, rounds = e_step(met.window, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
+        known = 0.0
+        if not met.is_new.all():
+            known = _fit_of(met, _old(met)).bound
+        return self._after(met, _kept(met, fit)), fit.bound - known, rounds
+
+    def _learned(
+        self, met: Met, rule: VEM | None
+    ) -> Asking[tuple[Met, Fit | None, tuple[int, int]]]:
+        """Hyperparameters from all rows, and the sites of rows that are not conjugate."""
+        evaluations = e_rounds = 0
+        if met.state.plain.conjugate:
+            if rule is not None:
+                met, evaluations = yield from self._m(met, None, rule.evaluations)
+            return met, None, (0, evaluations)
+        fit, e_rounds = self._e(met, self._first_sites(met), self.e_tolerance)
+        best = met, fit
+        for turn in range(0 if rule is None else rule.rounds):
+            assert rule is not None
+            most = min(rule.evaluations, _FOLLOWING) if turn else rule.evaluations
+            met, more = yield from self._m(met, fit, most)
+            evaluations += more
+            fit, more = self._e(met, fit.rows, self.e_tolerance)
+            e_rounds += more
+            if not self._objective(met, fit) > self._objective(*best):
+                met, fit = best
+                break
+            best = met, fit
+        return met, fit, (e_rounds, evaluations)
+
+    def _e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        return e_step(met.window, rows, rounds=self.e_rounds, tolerance=tolerance)
+
+    def _m(self, met: Met, fit: Fit | None, evaluations: int) -> Asking[tuple[Met, int]]:
+        """Hyperparameters from all rows, their sites held."""
+        wrapped, batch = met.state.model, met.window.batch
+        beliefs = _beliefs(met)
+        held = met.kept.sites(batch) if fit is None else fit.rows
+        at_rows = None if fit is None else fit.marginals
+        objective = RowObjective(wrapped, met.window, held, beliefs, at_rows)
+        gain = _LITTLE / beliefs.size
+        best, count = yield from maximising(
+            objective, free_vector(wrapped), evaluations=evaluations, gain=gain
+        )
+        return met.under(with_free(wrapped, best)), count
+
+    def _objective(self, met: Met, fit: Fit) -> float:
+        """The bound of all rows, with what is believed of hyperparameters."""
+        theta = free_vector(met.state.model)
+        return _beliefs(met).objective(theta, fit.bound, np.zeros(len(theta)))[0]
+
+    def _first_sites(self, met: Met) -> RowSites:
+        """The sites that rows begin with: their own if they are kept, else by what these say."""
+        window, batch = met.window, met.window.batch
+        held = met.kept.sites(batch)
+        if met.is_new.all() and not met.row:
+            return first_sites(window)
+        known = exact_sites(window, held)
+        _, before = window.conditioned(known)
+        pull, precision = per_row(
+            lambda c, *row: c.first_site(*row), window.model, batch, before.mean, before.covariance
+        )
+        linear = pull[:, None] + times(batch, precision, before.block_means)
+        is_new = met.is_new[batch.order]
+        for group in batch.groups:
+            stays = ~is_new[group.rows]
+            own = precision[group.run][group.within]
+            own[stays] = known.precision[group.run][group.within][stays]
+            flat = np.repeat(stays, group.latents)
+            linear[group.flat][flat] = known.linear[group.flat][flat]
+        return RowSites(linear, precision)
+
+    def _after(self, met: Met, kept: Kept) -> RowState:
+        """The state with the rows of a window as they are now."""
+        state = met.state
+        place = state.filter_before(met.row)._replace(row=met.row, filter=met.window.around.before)
+        whole = ended(state.world, place, kept, self.open_rows)
+        heard = state.heard + np.bincount(
+            met.kept.channel[met.is_new], minlength=len(state.heard)
+        )
+        return following(state, met.row, kept, whole, heard=heard)
+
+    def _total(self, met: Met, fit: Fit | None) -> float:
+        """The bound of a window's rows."""
+        if fit is not None:
+            return fit.bound
+        return _conjugate_total(met.window, met.kept)
+
+    def _total_of(self, state: RowState) -> float:
+        """The bound of all kept rows."""
+        if not state.size:
+            return 0.0
+        met = Met.of(state, _NO_ROWS, 0)
+        if state.plain.conjugate:
+            return _conjugate_total(met.window, met.kept)
+        return _fit_of(met, met.kept).bound
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def predict(
+        self, state: RowState, x: Float[np.ndarray, "N P"], channel: int
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """Mean and covariance of the latent parameters f of a channel at each input."""
+        return self._read(state, x, channel, open_weights=self.weight_uncertainty)
+
+    def outlook(
+        self, state: RowState, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+        return self._read(state, x, channel, open_weights=False)
+
+    def _read(
+        self, state: RowState, x: Float[np.ndarray, "N P"], channel: int, *, open_weights: bool
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        latents = state.plain.channels[channel].likelihood.latents
+        if not len(x):
+            return np.zeros((0, latents)), np.zeros((0, latents, latents))
+        batch = unobserved(state.plain, x, channel)
+        at = state.states_at(x[:, 0])
+        window = Window(state.world, batch)
+        mean, (covariance,) = seen(batch, state.world.design(batch), at)
+        mean = (window.features.offset + mean).reshape(len(x), latents)
+        if open_weights:
+            own = state.open_weights[channel]
+            if own.any():
+                means = _latent_means(state, x, at.mean)
+                covariance = covariance + np.einsum("nq,jqkr,nr->njk", means, own, means)
+        return mean, covariance
+
+    def predict_joint(
+        self, state: RowState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
+    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        """q(f) of several channels at all inputs together.
+
+        Returns:
+            Mean and covariance of R numbers: channel after channel, input after input, latent
+            parameter after latent parameter.
+        """
+        if not len(x):
+            return np.zeros(0), np.zeros((0, 0))
+        mean, covariance = state.joint([unobserved(state.plain, x, d) for d in channels])
+        if self.weight_uncertainty:
+            latents = self.latent_means(state, x)
+            own = [state.open_weights[channel] for channel in channels]
+            covariance = covariance + block_diag(*(spread_of_weights(latents, w) for w in own))
+        return mean, covariance
+
+    def components(
+        self, state: RowState, x: Float[np.ndarray, "N P"], composition: Composition
+    ) -> Contributions:
+        """Mean and covariance of the components of a channel at each input."""
+        open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
+        at, weights = state.states_at(x[:, 0]), state.plain.basis_spreads().size
+        counts = [len(kernel.state_space() or ()) for kernel in composition.summands]
+        owner = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
+        readouts = state.world.states.readouts(x[:, 0], owner, len(counts))
+        last = slice(state.world.states.size - weights, None)
+        bent = readouts @ at.covariance
+        parts = Parts(
+            mean=(readouts @ at.mean[:, :, None])[:, :, 0],
+            covariance=bent @ np.swapaxes(readouts, 1, 2),
+            across=bent[:, :, last],
+            weights=at.mean[0, last],
+            weights_covariance=at.covariance[0, last, last],
+        )
+        return contributions(state.plain, composition, x, parts, open_weights)
+
+    def latent_means(
+        self, state: RowState, x: Float[np.ndarray, "N P"]
+    ) -> Float[np.ndarray, "N Q"]:
+        """E_q[u] of each latent function."""
+        return _latent_means(state, x, state.states_at(x[:, 0]).mean)
+
+    def told(self, state: RowState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+        """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
+        return evidence_of(state).evidence(free_vector(model))
+
+    def scored(self, state: RowState, rows: Rows) -> Scored:
+        """The scores of each row, nothing learned."""
+        batch = state.model.batch(rows)
+        at = state.states_at(batch.x[:, 0])
+        mean, covariance = seen(batch, state.world.design(batch), at)
+        mean = Window(state.world, batch).features.offset + mean
+        return scored(state.plain, batch, Marginals(mean, covariance, mean[:, None], covariance))
+
+
+def evidence_of(state: RowState) -> RowObjective:
+    """What all kept rows say of hyperparameters."""
+    met = Met.of(state, _NO_ROWS, 0)
+    fit = None if state.plain.conjugate else _fit_of(met, met.kept)
+    held = met.kept.sites(met.window.batch) if fit is None else fit.rows
+    at_rows = None if fit is None else fit.marginals
+    return RowObjective(state.model, met.window, held, _beliefs(met), at_rows)
+
+
+_NO_ROWS = Rows(np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, int))
+
+
+def _beliefs(met: Met) -> Beliefs:
+    wrapped, heard = met.state.model, met.state.heard.copy()
+    heard += np.bincount(met.kept.channel[met.is_new], minlength=len(heard))
+    nothing = memory.blank(wrapped)
+    return Beliefs.of(wrapped, wrapped, nothing, heard, new=float(np.sum(heard)), past=0.0)
+
+
+def _kept(met: Met, fit: Fit) -> Kept:
+    """The rows of a window with the sites of a fit."""
+    return met.kept.with_sites(met.state.plain, met.window.batch, fit.rows)
+
+
+def _old(met: Met) -> Kept:
+    """The rows of a window that were there before."""
+    return met.kept.take(~met.is_new)
+
+
+def _fit_of(met: Met, kept: Kept) -> Fit:
+    """Some rows of a window by themselves, with their sites as they are."""
+    window = dataclasses.replace(met.window, batch=kept.batch(met.state.plain))
+    return fit_rows(window, exact_sites(window, kept.sites(window.batch)))
+
+
+def _conjugate_total(window: Window, kept: Kept) -> float:
+    """The log evidence of rows of conjugate channels, given all before them."""
+    if not kept.size:
+        return 0.0
+    own = dataclasses.replace(window, batch=kept.batch(window.model))
+    sites = exact_sites(own, kept.sites(own.batch))
+    told = own.scalars(sites)
+    _, (_, _, density) = window.world.states.filtered(told, window.around.before)
+    return float(np.sum(density)) + _beside(own, sites)
+
+
+def _beside(window: Window, sites: RowSites) -> float:
+    """What conjugate rows say that does not depend on f: at the top of their sites, all of it."""
+    batch, total = window.batch, 0.0
+    precision = np.concatenate([own[:, 0, 0] for own in sites.precision])
+    top = window.features.offset + sites.linear[:, 0] / precision
+    at_top = Marginals(top, tuple(np.zeros((len(own), 1, 1)) for own in sites.precision), top, ())
+    total = expected_log_density(window.model, batch, at_top)
+    return total + 0.5 * float(np.sum(np.log(2 * np.pi / precision)))
+
+
+def _latent_means(
+    state: RowState, x: Float[np.ndarray, "N P"], mean: Float[np.ndarray, "N d"]
+) -> Float[np.ndarray, "N Q"]:
+    law = state.world.law
+    readouts = state.world.states.readouts(x[:, 0], law.latent, law.latents)
+    return (readouts @ mean[:, :, None])[:, :, 0]
