@@ -100,11 +100,6 @@ class ContinualGP(plot.Drawn):
             that does not grow with the length of the stream. "dense": as values at inducing points,
             for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
             `carry` are left alone.
-        open_rows: On a chain, how many observations are kept for a while: the latest ones of
-            channels that are neither `Gaussian` nor `LogNormal`. What they say is computed again
-            with every observation that comes, so that single samples are learned as well as
-            batches. An observation is dropped once that many later ones have come. With 0, or with
-            `forgetting` below 1, none are kept open.
         outliers: What becomes of observations far outside what was predicted. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.
@@ -143,7 +138,6 @@ class ContinualGP(plot.Drawn):
         seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
-        open_rows: int = 20,
         outliers: Rule = "keep",
         seed: int = 0,
     ):
@@ -151,8 +145,7 @@ class ContinualGP(plot.Drawn):
         weights = dict(mixing or {})
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
-        kept = open_rows if rule.factor == 1.0 else 0  # the site of an open row cannot fade
-        engines = Engines(engine, as_strategy(inducing), learner, kept)
+        engines = Engines(engine, as_strategy(inducing), learner)
         specification = Specification(
             named,
             latents,

@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from streamgp.inference.chain.law import Law
-from streamgp.inference.state_space import Rows, States
+from streamgp.inference.over_time.law import Law
+from streamgp.inference.over_time.states import Rows, States
 from streamgp.kernels.state_space import ConstantState, HarmonicState, MaternState
 
 COUNT = 24

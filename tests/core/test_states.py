@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from streamgp.inference.chain.law import Law
-from streamgp.inference.state_space import States
+from streamgp.inference.over_time.law import Law
+from streamgp.inference.over_time.states import States
 from tests._reference.dense import log_normal
 from tests.core.worlds import CASES, World, regular, scattered
 

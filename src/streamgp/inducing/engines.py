@@ -79,23 +79,13 @@ class Engines:
         choice: The one that was asked for: "dense", "chain", or "auto" for whichever suits.
         strategy: Where the dense engine puts points.
         settings: How the dense engine learns. The chain takes from it what it can.
-        open_rows: How many rows a chain keeps open.
     """
 
     choice: str
     strategy: AbstractStrategy
     settings: Learner
-    open_rows: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.open_rows, int) or self.open_rows < 0:
-            raise ConfigurationError(
-                problem(
-                    "a number of rows for `open_rows`, zero or more",
-                    repr(self.open_rows),
-                    "The default, 20, suits most streams; 0 keeps no rows.",
-                )
-            )
         if self.choice not in CHOICES:
             raise ConfigurationError(
                 problem(f"an engine among {list(CHOICES)}", repr(self.choice), "Check the name.")
@@ -120,7 +110,7 @@ class Engines:
         """States at times."""
         own = self.settings
         learner = RowLearner(
-            own.learning, own.e_rounds, own.e_tolerance, own.weight_uncertainty, self.open_rows
+            own.learning, own.e_rounds, own.e_tolerance, own.weight_uncertainty
         )
         return Engine("chain", RowPlacer(), learner)
 

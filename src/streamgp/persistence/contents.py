@@ -82,7 +82,6 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
         "learner": updater.engines.settings,
         "inducing": as_given(updater.engines.strategy),
         "engine": updater.engines.choice,
-        "open_rows": updater.engines.open_rows,
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
         "outliers": updater.outliers,
@@ -123,7 +122,7 @@ def build(contents: Document, tensors: Tensors) -> Contents:
     # Parts that the first files did not have.
     gained: Document = {
         "scale": True, "seasons": (), "over_time": False, "notes": {}, "bookkeeping": {},
-        "engine": "auto", "outliers": "keep", "open_rows": 0,
+        "engine": "auto", "outliers": "keep",
     }  # fmt: skip
     parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
     asked = (
@@ -139,7 +138,7 @@ def build(contents: Document, tensors: Tensors) -> Contents:
     )
     specification = Specification(**{name: parts[name] for name in asked})
     strategy = as_strategy(parts["inducing"])
-    engines = Engines(parts["engine"], strategy, parts["learner"], parts["open_rows"])
+    engines = Engines(parts["engine"], strategy, parts["learner"])
     rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
     updater = Updater(specification, engines, *rules)
     return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])

@@ -33,6 +33,7 @@ from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, with_free
 
+_OPEN = 20  # rows that are not conjugate whose sites change as others come, the latest in time
 _ROUGH = 0.1  # nats: the gain below which E steps end where hyperparameters are only tried
 _FOLLOWING = 10  # evaluations of an M step that only follows sites that have moved a little
 _LITTLE = 1e-3  # nats: an M step ends where it gains no more
@@ -87,15 +88,12 @@ class RowLearner:
         e_rounds: The largest number of rounds of an E step.
         e_tolerance: The gain of the bound, in nats, below which an E step ends.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
-        open_rows: How many rows of channels that are not conjugate have sites that change as rows
-            come at the end, the latest in time.
     """
 
     learning: VEM | None
     e_rounds: int
     e_tolerance: float
     weight_uncertainty: bool
-    open_rows: int = 0
 
     cost_grows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
@@ -315,7 +313,7 @@ class RowLearner:
         """The state with the rows of a window as they are now."""
         state = met.state
         place = state.filter_before(met.row)._replace(row=met.row, filter=met.window.around.before)
-        whole = ended(state.world, place, kept, self.open_rows)
+        whole = ended(state.world, place, kept, _OPEN)
         heard = state.heard + np.bincount(
             met.kept.channel[met.is_new], minlength=len(state.heard)
         )

@@ -154,7 +154,8 @@ class Window:
     def _split(self, rows: RowSites) -> Rows:
         """Each direction of each row."""
         order, first = self.batch.order, self.model.outputs.first[self.batch.channel]
-        place, value, noise, mix = [], [], [], []
+        place, value, noise = [np.zeros(0, int)], [np.zeros(0)], [np.zeros(0)]
+        mix = [np.zeros((0, len(self.world.loadings)))]
         for run, blocks in zip(self.batch.runs, rows.precision, strict=True):
             j, n = run.latents, len(blocks)
             outputs = first[run.rows][:, None] + np.arange(j)
