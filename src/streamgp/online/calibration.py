@@ -23,7 +23,7 @@ _MEMORY = 500.0  # rows that averages look back on
 _KEPT = 1 - 1 / _MEMORY
 _GOLDEN = 0.5 * (np.sqrt(5) - 1)
 _ROUNDING = 1e-15
-_BLOCK = 128  # rows that are gone through together
+_BLOCK = 16  # rows that are gone through together
 
 
 @storable

@@ -73,22 +73,21 @@ class Kept:
 
         A new row comes after all others of its time.
         """
-        new = Kept.of(rows, self.linear.shape[1])
-        if new.y.shape[1] < self.y.shape[1]:
-            new = dataclasses.replace(new, y=_wider(new.y, self.y.shape[1]))
+        new = self.like(rows)
         whole = joined([self, new]) if self.size else new
         order = np.argsort(whole.time, kind="stable")
         place = np.empty(whole.size, int)
         place[order] = np.arange(whole.size)
         return whole.take(order), place[self.size :]
 
-    @classmethod
-    def of(cls, rows: Rows, latents: int) -> "Kept":
-        """Rows as they came, each of which stands for itself."""
-        n = rows.size
-        sites = np.zeros((n, latents)), np.zeros((n, latents * (latents + 1) // 2))
-        channel = rows.channel.astype(np.int32)
-        return cls(rows.x[:, 0], channel, rows.y, np.ones(n), np.zeros(n), *sites)
+    def like(self, rows: Rows) -> "Kept":
+        """Rows as they came, each of which stands for itself, with columns as wide as these."""
+        n, latents, width = rows.size, self.linear.shape[1], self.y.shape[1]
+        y = rows.y if rows.y.shape[1] == width else _wider(rows.y, width)
+        sites = np.zeros((n, latents)), np.zeros((n, self.precision.shape[1]))
+        return Kept(
+            rows.x[:, 0], rows.channel.astype(np.int32), y, np.ones(n), np.zeros(n), *sites
+        )
 
     def scaled(self, part: float) -> "Kept":
         """The rows with that part of their say."""

@@ -14,7 +14,15 @@ from streamgp.inference.asking import Asking, answered
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import expected_log_density
 from streamgp.inference.components import Contributions, Parts, contributions
-from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, fit_rows, per_row
+from streamgp.inference.e_step import (
+    Fit,
+    e_step,
+    exact_sites,
+    first_sites,
+    fit_rows,
+    no_sites,
+    per_row,
+)
 from streamgp.inference.learner import unobserved
 from streamgp.inference.m_step import maximising
 from streamgp.inference.over_time.kept import Kept
@@ -153,11 +161,17 @@ class RowLearner:
     ) -> Asking[tuple[RowState, Info]]:
         """`step` as work that asks for each evaluation of its objective (`inference/asking.py`)."""
         rule = self.learning if learn else None
-        before = self.scored(state, rows) if rows.size else Scored.none()
         if rule is None and (start is None or start is state.model):
-            after, bound, rounds = self._folded(Met.of(state, rows))
-            work = rounds, 0
+            if self._ready(state, rows) == rows.size > 0:
+                after, bound, before = self._filtered(state, rows)
+                before = before if rows.size == 1 else self.scored(state, rows)
+                work = 0, 0
+            else:
+                before = self.scored(state, rows) if rows.size else Scored.none()
+                after, bound, rounds = self._folded(Met.of(state, rows))
+                work = rounds, 0
         else:
+            before = self.scored(state, rows) if rows.size else Scored.none()
             met = Met.of(state, rows, 0).under(start or state.model)
             met, fit, work = yield from self._learned(met, rule)
             after = self._after(met, met.kept if fit is None else _kept(met, fit))
@@ -200,7 +214,7 @@ class RowLearner:
             rest = rows.take(slice(done, None))
             ready = self._ready(state, rest)
             if ready:
-                state, own = self._filtered(state, rest.take(slice(ready)))
+                state, _, own = self._filtered(state, rest.take(slice(ready)))
             else:
                 state, info = self.step(state, rest.take(slice(1)), learn=False)
                 own = info.scored
@@ -217,19 +231,26 @@ class RowLearner:
         is_late = np.diff(time, prepend=latest) < 0
         return int(np.argmax(is_late)) if is_late.any() else rows.size
 
-    def _filtered(self, state: RowState, rows: Rows) -> tuple[RowState, Scored]:
-        """Conjugate rows that follow all others in time."""
-        met = Met.of(state, rows)
-        told = met.window.scalars(exact_sites(met.window, met.kept.sites(met.window.batch)))
-        end, (mean, variance, _) = state.world.states.filtered(told, met.window.around.before)
+    def _filtered(self, state: RowState, rows: Rows) -> tuple[RowState, float, Scored]:
+        """Conjugate rows that follow all others in time: the filter goes on.
+
+        Returns:
+            The state after them, the gain of the bound, and their scores, each before it was
+            learned.
+        """
+        kept = Kept.none(state.plain).like(rows)
         batch = state.model.batch(rows)
-        mean = met.window.features.offset + mean[met.window.batch.order]
-        spread = (variance[met.window.batch.order][:, None, None],)
-        at_rows = Marginals(mean, spread, mean[:, None], spread)
-        own = scored(state.plain, batch, at_rows)
-        whole = Whole(met.row + met.kept.size, end, 0.0)
-        heard = heard_with(state.heard, batch)
-        return following(state, met.row, met.kept, whole, heard=heard), own
+        window = Window(state.world, batch, Around(state.end))
+        sites = exact_sites(window, no_sites(window))
+        end, (mean, variance, density) = state.world.states.filtered(
+            window.scalars(sites), state.end
+        )
+        mean = window.features.offset + mean[batch.order]
+        spread = (variance[batch.order][:, None, None],)
+        own = scored(state.plain, batch, Marginals(mean, spread, mean[:, None], spread))
+        whole = Whole(state.size + rows.size, end)
+        after = following(state, state.size, kept, whole, heard=heard_with(state.heard, batch))
+        return after, float(np.sum(density)) + _beside(window, sites), own
 
     def _folded(self, met: Met) -> tuple[RowState, float, int]:
         """The state with rows at fixed hyperparameters, what the bound gains, and rounds."""
@@ -355,16 +376,16 @@ class RowLearner:
         if not len(x):
             return np.zeros((0, latents)), np.zeros((0, latents, latents))
         batch = unobserved(state.plain, x, channel)
-        at = state.states_at(x[:, 0])
-        window = Window(state.world, batch)
-        mean, (covariance,) = seen(batch, state.world.design(batch), at)
-        mean = (window.features.offset + mean).reshape(len(x), latents)
-        if open_weights:
-            own = state.open_weights[channel]
-            if own.any():
-                means = _latent_means(state, x, at.mean)
-                covariance = covariance + np.einsum("nq,jqkr,nr->njk", means, own, means)
-        return mean, covariance
+        if open_weights and (own := state.open_weights[channel]).any():
+            at = state.states_at(x[:, 0])
+            mean, (covariance,) = seen(batch, state.world.design(batch), at)
+            mean = mean + Window(state.world, batch).features.offset
+            means = _latent_means(state, x, at.mean)
+            covariance = covariance + np.einsum("nq,jqkr,nr->njk", means, own, means)
+        else:
+            found = state.marginals(batch)
+            mean, (covariance,) = found.mean, found.covariance
+        return mean.reshape(len(x), latents), covariance
 
     def predict_joint(
         self, state: RowState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
@@ -417,10 +438,7 @@ class RowLearner:
     def scored(self, state: RowState, rows: Rows) -> Scored:
         """The scores of each row, nothing learned."""
         batch = state.model.batch(rows)
-        at = state.states_at(batch.x[:, 0])
-        mean, covariance = seen(batch, state.world.design(batch), at)
-        mean = Window(state.world, batch).features.offset + mean
-        return scored(state.plain, batch, Marginals(mean, covariance, mean[:, None], covariance))
+        return scored(state.plain, batch, state.marginals(batch))
 
 
 def evidence_of(state: RowState) -> RowObjective:

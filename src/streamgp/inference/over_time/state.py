@@ -14,7 +14,8 @@ from streamgp.data.batch import Batch
 from streamgp.inference.e_step import exact_sites
 from streamgp.inference.over_time.kept import Kept, cut, joined
 from streamgp.inference.over_time.states import Around, Numbers, Rows, StatesAt
-from streamgp.inference.over_time.window import Window, World, between
+from streamgp.inference.over_time.window import Window, World, between, seen
+from streamgp.inference.posterior import Marginals
 from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import field_names, free_size, free_vector, unwrap
@@ -151,6 +152,36 @@ class RowState:
             mean[order[where]], covariance[order[where]] = found
         return StatesAt(mean, covariance)
 
+    def marginals(self, batch: Batch) -> Marginals:
+        """q(f) of rows anywhere, given all kept rows."""
+        window = Window(self.world, batch)
+        if self.world.mixes:
+            at = self.states_at(batch.x[:, 0])
+            mean, covariance = seen(batch, self.world.design(batch), at)
+        else:
+            mean, variance = self._single_marginals(window)
+            covariance = (variance[:, None, None],)
+        return Marginals(window.features.offset + mean, covariance, mean[:, None], covariance)
+
+    def _single_marginals(
+        self, window: Window
+    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
+        """Mean and variance where every row has one latent parameter."""
+        batch, model = window.batch, self.plain
+        output = model.outputs.first[batch.channel]
+        nothing, one = np.full(batch.size, np.nan), np.ones(batch.size)
+        asking = Rows(batch.x[:, 0], nothing, one, output, model.basis(batch))
+        order = np.argsort(asking.time, kind="stable")
+        asking = asking.take(order)
+        mean, variance = np.empty((2, batch.size))
+        for where, rows, around in self._pieces(asking.time):
+            asked = asking.take(where)
+            whole = between(rows, asked) if len(rows.time) else asked
+            _, *found = self.world.states.smoothed(whole, around)
+            asks = np.isnan(whole.value)
+            mean[order[where]], variance[order[where]] = (own[asks] for own in found)
+        return mean, variance
+
     def joint(
         self, batches: list[Batch]
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
@@ -181,7 +212,7 @@ class RowState:
         if not len(time):
             return []
         if not self.blocks or self.place_of(float(time[0])) >= self.closed:
-            rows = scalars(self.world, self.since(self.closed))
+            rows = self._latest
             return [(slice(0, len(time)), rows, Around(self.end))]
         number = np.maximum(np.searchsorted(self._first_times, time, side="right") - 1, 0)
         starts = np.concatenate([[0], np.flatnonzero(np.diff(number)) + 1, [len(time)]])
@@ -189,6 +220,11 @@ class RowState:
             (slice(a, b), scalars(self.world, self.blocks[number[a]]), self.arounds[number[a]])
             for a, b in itertools.pairwise(starts.tolist())
         ]
+
+    @functools.cached_property
+    def _latest(self) -> Rows:
+        """The rows behind the end of the filter."""
+        return scalars(self.world, self.since(self.closed))
 
     # -- what is asked of every state ------------------------------------------------------------
 
@@ -307,12 +343,10 @@ class Whole(NamedTuple):
     Attributes:
         closed: How many rows of the state lie before the end.
         end: The filter there.
-        density: log p of each row before it, given all before that.
     """
 
     closed: int
     end: Numbers | None
-    density: float
 
 
 def ended(world: World, place: Place, rows: Kept, most_open: int) -> Whole:
@@ -326,10 +360,9 @@ def ended(world: World, place: Place, rows: Kept, most_open: int) -> Whole:
     """
     left = rows.size - _open(world.model, rows, most_open)
     if not left:
-        return Whole(place.row, place.filter, 0.0)
+        return Whole(place.row, place.filter)
     told = scalars(world, rows.take(slice(left)) if left < rows.size else rows)
-    end, (_, _, density) = world.states.filtered(told, place.filter)
-    return Whole(place.row + left, end, float(np.sum(density)))
+    return Whole(place.row + left, world.states.filtered(told, place.filter)[0])
 
 
 def following(state: RowState, row: int, rows: Kept, end: Whole, **changes: Any) -> RowState:
