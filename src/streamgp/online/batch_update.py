@@ -5,28 +5,30 @@ Nothing is changed in place, so an update that breaks off leaves no trace.
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.axes import input_names
+from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engines
 from streamgp.inference.asking import Asking, answered
 from streamgp.inference.engine import AnyState
 from streamgp.inference.scoring import Scored
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
-from streamgp.online.beginning import heard
-from streamgp.online.folding import Folding, How, Work
+from streamgp.online.folding import Folding, How, Work, total
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.outliers import Rule, apart, check_rule, judged, taken
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
 from streamgp.online.spacing import spaced
-from streamgp.online.starts import Starts
+from streamgp.online.starts import Starts, better
+from streamgp.parameters import replaced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,22 +90,42 @@ class Updater:
             return max(scores.surprise.values())
 
         asked, schedule, engine = self.specification, self.schedule(before), self.engines.of(before)
+        afresh = not before.count
         due = schedule.is_due(progress, rows, surprise, learn=learn)
         due = due and not engine.placer.is_starved(before)
-        if due:
-            known = heard(progress.beginning, progress.seen[rows.names[0]], rows)
-            start = lifecycle.rescaled(asked, engine.learner, before, known, rows, axes) or start
         if due and start is None:
-            start = lifecycle.widened(self.specification, before, rows, axes)
+            start = lifecycle.widened(asked, before, rows, axes)
         if due and not before.count:
-            tried = Starts(self.specification, engine, before, rows, axes)
-            start = yield from tried.best()
+            start = yield from Starts(asked, engine, before, rows, axes).best()
+        elif due and schedule.is_time_for_starts(progress, rows):
+            start = yield from self._better_start(before, rows, axes)
+            afresh = True
         how = How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
         folding = self.folding(before).with_rule(schedule.rule_for(progress, rows))
         after, found, work = yield from folding.fold(before, rows, start, how)
+        gain = work.bound - float(np.sum(found.log_predictive))
+        doubt = progress.doubt.seen(found.normal)
+        if not due and learn and schedule.is_in_doubt(doubt):
+            nothing, due, afresh = rows.take(slice(0)), True, True
+            start = yield from self._better_start(after, nothing, axes)
+            how = How(progress.updates + 1, learn=True, remember=True)
+            after, more, _ = yield from folding.step(after, nothing, start, how)
+            work, gain = total([work, more]), more.bound
         now, seen = self.seen(progress, after, came, scores or found, learned=due)
+        if due:
+            now = now.having_learned(gain, afresh=afresh)
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
+
+    def _better_start(
+        self, state: AnyState, rows: Rows, axes: Sequence[Axis]
+    ) -> Asking[MultiTaskGP]:
+        """Hyperparameters as they are, or begun anew from all kept rows, if these say so."""
+        engine, asked = self.engines.of(state), self.specification
+        every = state.rows_with(rows)
+        blank = engine.learner.begin(lifecycle.afresh(asked, engine.learner, state, every, axes), 1)
+        other = yield from Starts(asked, engine, blank, every, axes).best()
+        return (yield from better(engine.learner, state, rows, (state.model, other)))
 
     def seen(
         self,
@@ -131,6 +153,7 @@ class Updater:
         horizons = progress.horizons_with(rows, after, learner, one_by_one=one_by_one)
         updates = rows.size if one_by_one else 1
         now = progress.after(rows, after, updates=updates, learned=learned)
+        now = replaced(now, doubt=progress.doubt.seen(scored.normal))
         log_predictive = scored.log_predictive
         now, scores = watched(
             now, rows, log_predictive, one_by_one=one_by_one,

@@ -17,7 +17,7 @@ from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engine
 from streamgp.inference.asking import Asking
-from streamgp.inference.engine import AnyState
+from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.inference.vem import VEM
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
@@ -37,6 +37,13 @@ class _Tried(NamedTuple):
     start: MultiTaskGP
     learned: MultiTaskGP
     score: float
+
+    @classmethod
+    def of(cls, start: MultiTaskGP, learned: MultiTaskGP, bound: float) -> "_Tried":
+        """Priors count; what is not finite ranks last."""
+        theta, (centre, width) = free_vector(learned), prior_of(learned)
+        score = bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))
+        return cls(start, learned, score if np.isfinite(score) else -np.inf)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,9 +74,11 @@ class Starts:
 
     @functools.cached_property
     def _some(self) -> Rows:
-        """The rows, or some of them at random where there are many."""
+        """The rows, or some of them where there are many: the latest in time, else at random."""
         if self.rows.size <= _ROWS:
             return self.rows
+        if self.engine.learner.parts_follow_time:
+            return self.rows.take(np.argsort(self.rows.x[:, 0], kind="stable")[-_ROWS:])
         generator = np.random.default_rng(self.specification.seed)
         return self.rows.take(np.sort(generator.permutation(self.rows.size)[:_ROWS]))
 
@@ -120,10 +129,20 @@ class Starts:
         placer, learner = self.engine.placer, self.engine.learner.with_rule(rule)
         points = placer.wanted(self.before, self._some, start, 1)
         moved = placer.move(self.before, points)
-        learned, bound = yield from learner.trying(moved, self._some, start)
-        theta, (centre, width) = free_vector(learned), prior_of(learned)
-        score = bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))
-        return _Tried(start, learned, score if np.isfinite(score) else -np.inf)
+        return _Tried.of(start, *(yield from learner.trying(moved, self._some, start)))
+
+
+def better(
+    learner: AnyLearner, state: AnyState, rows: Rows, starts: Sequence[MultiTaskGP]
+) -> Asking[MultiTaskGP]:
+    """Of some hyperparameters, those from which all data are explained best after a short while."""
+    best: _Tried | None = None
+    short = learner.with_rule(VEM(rounds=1, evaluations=_MORE))
+    for start in starts:
+        tried = _Tried.of(start, *(yield from short.trying(state, rows, start)))
+        best = tried if best is None else _better(best, tried)
+    assert best is not None
+    return best.learned
 
 
 def _better(one: _Tried, other: _Tried) -> _Tried:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Batch
+from streamgp.data.batch import Batch, join
+from streamgp.data.batch import Rows as BatchRows
 
 from streamgp.inference.e_step import exact_sites
 from streamgp.inference.over_time.kept import Kept, cut, joined
@@ -102,6 +103,12 @@ class RowState:
         if row == self.size:
             return len(self.blocks)
         return int(np.searchsorted(self.begins, row, side="right")) - 1
+
+    def rows_with(self, rows: BatchRows) -> BatchRows:
+        """All kept rows, and new ones behind them."""
+        kept = self.kept
+        old = BatchRows(kept.time[:, None], kept.y, kept.channel.astype(int), rows.names)
+        return join([old, rows], rows.names)
 
     # -- the filter and the smoother -------------------------------------------------------------
 
