@@ -19,7 +19,8 @@ from streamgp.inference.sites import RowSites
 from streamgp.model.mixing import Features, Mixed
 from streamgp.model.multitask import MultiTaskGP
 
-_LEAST = 1e-9  # of what the prior knows of a latent parameter: a row that says less says nothing
+_LEAST = 1e-7  # of what the prior knows of a latent parameter: rows are taken to say no less
+_NOTHING = 1e-200  # the precision of a conjugate row that says nothing
 _TOGETHER = 4_000_000  # numbers of states that are held at once
 
 
@@ -51,10 +52,15 @@ class World:
 
     @functools.cached_property
     def least(self) -> Float[np.ndarray, " O"]:
-        """The least precision of each latent parameter's rows that counts."""
+        """The least precision that rows of each latent parameter are taken to have.
+
+        A site may pull without any curvature, but no scalar row does.
+        """
         variance = self.loadings**2 @ self.law.variance
         variance += np.sum(self.model.basis_spreads() ** 2, axis=1)
-        return _LEAST / np.where(variance > 0, variance, 1.0)
+        conjugate = np.array([channel.likelihood.conjugate for channel in self.model.channels])
+        least = _LEAST / np.where(variance > 0, variance, 1.0)
+        return np.where(conjugate[self.model.outputs.channel], _NOTHING, least)
 
     def design(self, batch: Batch) -> Float[np.ndarray, "R d"]:
         """How the rows' latent parameters, less their offsets, follow from the states."""
