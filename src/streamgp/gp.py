@@ -26,7 +26,7 @@ from streamgp.errors import (
     problem,
 )
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
-from streamgp.inducing.engines import Engines
+from streamgp.inducing.engines import KEEP, Engines
 from streamgp.inference.carry import Carry, Projection
 from streamgp.inference.over_time.state import RowState
 from streamgp.inference.engine import AnyLearner
@@ -100,6 +100,11 @@ class ContinualGP(plot.Drawn):
             that does not grow with the length of the stream. "dense": as values at inducing points,
             for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
             `carry` are left alone.
+        keep: Over one input, on a chain: how many observations are kept. What a model knows of the
+            past is computed from them, and everything can be learned again. Beyond that number,
+            neighbouring observations of `Gaussian` channels are joined where that loses least;
+            those of other families are all kept. None: all are kept. 0: none are kept; the model is
+            then on the dense engine, whose past is sums at inducing points.
         outliers: What becomes of observations far outside what was predicted. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.
@@ -138,6 +143,7 @@ class ContinualGP(plot.Drawn):
         seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
+        keep: int | None = KEEP,
         outliers: Rule = "keep",
         seed: int = 0,
     ):
@@ -145,7 +151,7 @@ class ContinualGP(plot.Drawn):
         weights = dict(mixing or {})
         learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
-        engines = Engines(engine, as_strategy(inducing), learner)
+        engines = Engines(engine, as_strategy(inducing), learner, keep)
         specification = Specification(
             named,
             latents,

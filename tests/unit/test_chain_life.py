@@ -275,6 +275,22 @@ def test_what_fades_is_the_say_of_the_past():
     np.testing.assert_allclose(variance, np.diag(found.covariance), atol=1e-8)
 
 
+@pytest.mark.parametrize("likelihood", [sgp.Gaussian(noise=0.3), sgp.Poisson()])
+def test_a_model_that_forgets_goes_on_for_ever_and_stays_small(likelihood):
+    """What is left of the first rows is less than any number."""
+    model = sgp.ContinualGP(
+        likelihood, latents=sgp.Matern32(1.0, 1.0), learning=None, scale=False, forgetting=0.1
+    )
+    sizes = []
+    for k in range(400):
+        report = model.update([0.1 * k], [k % 3.0])
+        assert np.isfinite(report.bound)
+        sizes.append(len(model.to_bytes()))
+    assert sizes[-1] < 1.1 * sizes[199]
+    again = sgp.from_bytes(model.to_bytes())
+    np.testing.assert_allclose(moments(again), moments(model), rtol=1e-10, atol=1e-10)
+
+
 # -- pictures and engines --------------------------------------------------------------------------
 
 

@@ -22,6 +22,8 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import unwrap
 
 CHOICES = ("auto", "dense", "chain")
+KEEP = 20_000  # rows of a chain: their file has about a megabyte, and the filter goes through
+# them in some hundredths of a second
 
 
 class AnyPlacer(Protocol):
@@ -79,13 +81,23 @@ class Engines:
         choice: The one that was asked for: "dense", "chain", or "auto" for whichever suits.
         strategy: Where the dense engine puts points.
         settings: How the dense engine learns. The chain takes from it what it can.
+        keep: How many rows a chain keeps; None for all.
     """
 
     choice: str
     strategy: AbstractStrategy
     settings: Learner
+    keep: int | None
 
     def __post_init__(self) -> None:
+        if self.keep is not None and (type(self.keep) is not int or self.keep < 0):
+            raise ConfigurationError(
+                problem(
+                    "a number of rows for `keep`, zero or more, or None for all",
+                    repr(self.keep),
+                    "The default suits most streams.",
+                )
+            )
         if self.choice not in CHOICES:
             raise ConfigurationError(
                 problem(f"an engine among {list(CHOICES)}", repr(self.choice), "Check the name.")
@@ -94,8 +106,8 @@ class Engines:
             raise ConfigurationError(
                 problem(
                     "an engine that suits the settings",
-                    'engine="chain" with `inducing`, `factorised` or `carry`, which it does not '
-                    "have",
+                    'engine="chain" with `inducing`, `factorised`, `carry` or keep=0, which it '
+                    "does not have",
                     'Leave those out, or ask for engine="dense".',
                 )
             )
@@ -109,9 +121,8 @@ class Engines:
     def chain(self) -> Engine:
         """States at times."""
         own = self.settings
-        learner = RowLearner(
-            own.learning, own.e_rounds, own.e_tolerance, own.weight_uncertainty
-        )
+        rules = own.learning, own.e_rounds, own.e_tolerance
+        learner = RowLearner(*rules, own.weight_uncertainty, self.keep)
         return Engine("chain", RowPlacer(), learner)
 
     def of(self, state: AnyState) -> Engine:
@@ -141,7 +152,7 @@ class Engines:
     @property
     def allow_chain(self) -> bool:
         """Whether the settings leave room for a chain."""
-        if self.choice == "dense":
+        if self.choice == "dense" or self.keep == 0:
             return False
         own = self.settings
         plain = isinstance(own.carry, Projection) and not own.factorised

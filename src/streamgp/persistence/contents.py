@@ -82,6 +82,7 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
         "learner": updater.engines.settings,
         "inducing": as_given(updater.engines.strategy),
         "engine": updater.engines.choice,
+        "keep": updater.engines.keep,
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
         "outliers": updater.outliers,
@@ -138,7 +139,7 @@ def build(contents: Document, tensors: Tensors) -> Contents:
     )
     specification = Specification(**{name: parts[name] for name in asked})
     strategy = as_strategy(parts["inducing"])
-    engines = Engines(parts["engine"], strategy, parts["learner"])
+    engines = Engines(parts["engine"], strategy, parts["learner"], parts["keep"])
     rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
     updater = Updater(specification, engines, *rules)
     return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])

@@ -11,7 +11,7 @@ from streamgp.model.multitask import MultiTaskGP
 
 Times = Float[np.ndarray, " _n"]
 
-_EPS = float(np.finfo(float).eps)
+_ROUNDING = 4 * float(np.finfo(float).eps)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,14 +62,13 @@ def scale_of(variances: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
 
 
 def distinct_gaps(times: Times) -> tuple[Times, Int[np.ndarray, " n"]]:
-    """The gaps between times, those that differ by rounding only once, and which each one is."""
-    gaps = np.diff(times)
-    if not len(gaps):
+    """The gaps between times, those that differ by rounding only once, and which each one is.
+
+    A gap is known to the rounding of its two times, and taken to the next multiple of about that.
+    """
+    if len(times) < 2:
         return np.zeros(1), np.zeros(0, int)
-    order = np.argsort(gaps)
-    ordered = gaps[order]
-    rounding = 8 * _EPS * float(np.max(np.abs(times[[0, -1]])))
-    is_new = np.concatenate([[True], np.diff(ordered) > rounding])
-    which = np.empty(len(gaps), int)
-    which[order] = np.cumsum(is_new) - 1
-    return ordered[is_new], which
+    largest = np.maximum(np.abs(times[1:]), np.abs(times[:-1]))
+    unit = 2.0 ** np.ceil(np.log2(_ROUNDING * np.maximum(largest, 1e-300)))
+    gaps, which = np.unique(unit * np.round(np.diff(times) / unit), return_inverse=True)
+    return gaps, which

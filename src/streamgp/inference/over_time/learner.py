@@ -25,6 +25,7 @@ from streamgp.inference.e_step import (
 )
 from streamgp.inference.learner import unobserved
 from streamgp.inference.m_step import maximising
+from streamgp.inference.over_time.joining import limited
 from streamgp.inference.over_time.kept import Kept
 from streamgp.inference.over_time.objective import RowObjective
 from streamgp.inference.over_time.state import RowState, Whole, ended, following
@@ -42,6 +43,8 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, with_free
 
 _OPEN = 20  # rows that are not conjugate whose sites change as others come, the latest in time
+_PASS = 8192  # rows that hyperparameters are learned from at one time
+_STRETCHES = 4  # in which those of them lie that are not the latest
 _ROUGH = 0.1  # nats: the gain below which E steps end where hyperparameters are only tried
 _FOLLOWING = 10  # evaluations of an M step that only follows sites that have moved a little
 _LITTLE = 1e-3  # nats: an M step ends where it gains no more
@@ -78,6 +81,19 @@ class Met(NamedTuple):
         window = Window(state.world, kept.batch(state.plain), Around(before))
         return cls(state, row, kept, is_new, window)
 
+    def some(self, most: int) -> "Met":
+        """Some of all rows to learn from: the latest half of so many, and stretches of others.
+
+        What a part of the rows says is told exactly, gaps between stretches included.
+        """
+        half, count = most // 2, self.kept.size - most // 2
+        begins = np.linspace(0, count - half // _STRETCHES, _STRETCHES).astype(int)
+        old = begins[:, None] + np.arange(half // _STRETCHES)
+        which = np.unique(np.concatenate([np.ravel(old), np.arange(count, self.kept.size)]))
+        kept = self.kept.take(which)
+        window = dataclasses.replace(self.window, batch=kept.batch(self.state.plain))
+        return self._replace(kept=kept, is_new=self.is_new[which], window=window)
+
     def under(self, wrapped: MultiTaskGP) -> "Met":
         """The same under other hyperparameters, if the window has all rows."""
         if wrapped is self.state.model:
@@ -96,12 +112,14 @@ class RowLearner:
         e_rounds: The largest number of rounds of an E step.
         e_tolerance: The gain of the bound, in nats, below which an E step ends.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
+        keep: How many rows are kept before some are joined; None for all.
     """
 
     learning: VEM | None
     e_rounds: int
     e_tolerance: float
     weight_uncertainty: bool
+    keep: int | None = None
 
     cost_grows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
@@ -176,6 +194,7 @@ class RowLearner:
             met, fit, work = yield from self._learned(met, rule)
             after = self._after(met, met.kept if fit is None else _kept(met, fit))
             bound = self._total(met, fit) - self._total_of(state)
+        after = limited(after, self.keep, _OPEN)
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
 
@@ -220,6 +239,7 @@ class RowLearner:
                 own = info.scored
             found.append(own)
             done += len(own.table)
+        state = limited(state, self.keep, _OPEN)
         return state, joined_scores(found)
 
     def _ready(self, state: RowState, rows: Rows) -> int:
@@ -268,6 +288,13 @@ class RowLearner:
         self, met: Met, rule: VEM | None
     ) -> Asking[tuple[Met, Fit | None, tuple[int, int]]]:
         """Hyperparameters from all rows, and the sites of rows that are not conjugate."""
+        if rule is not None and met.kept.size > _PASS:
+            some, _, work = yield from self._learned(met.some(_PASS), rule)
+            met = met.under(some.state.model)
+            if met.state.plain.conjugate:
+                return met, None, work
+            fit, rounds = self._e(met, self._first_sites(met), self.e_tolerance)
+            return met, fit, (work[0] + rounds, work[1])
         evaluations = e_rounds = 0
         if met.state.plain.conjugate:
             if rule is not None:
