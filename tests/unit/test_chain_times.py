@@ -39,6 +39,7 @@ ODD = {
     "a gap": [[0.0, 0.5, 1.0], [40.0, 40.5]],
     "huge gaps": [[0.0, 1.0], [1e6, 1e6 + 1], [-1e9]],
     "a row amid a huge gap": [[0.0, 1e8], [5e7], [5e7 + 1]],
+    "gaps of nearly nothing": [[0.0, 1e-300, 1e-6], [1e-150, 1e-15], [1e-6 + 1e-12]],
 }
 
 
@@ -81,6 +82,21 @@ def test_a_tiny_lengthscale_leaves_rows_alone():
     bound = chains.fed(model, rows)
     exact = assert_exact(world, model, rows, [*X[:3], 0.1, 500.0])
     np.testing.assert_allclose(bound, exact, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["matern12", "matern32", "linear sum", "overdamped"])
+def test_rows_nearly_free_of_noise_are_met(name):
+    """They say 1e16 of levels, of which rounding may leave more or less than all that is open."""
+    world = chains.one(name, noise=1e-8)
+    rows = rows_of([*X, X[3], X[-1]], [*Y, Y[3] + 1e-9, Y[-1]])
+    model = chains.model_of(world, name)
+    assert np.isfinite(chains.fed(model, rows.take(slice(30)), rows.take(slice(30, None))))
+    prediction = model.predict([-2.0, *X, 20.0])
+    np.testing.assert_allclose(prediction.latent_mean.ravel()[1:-1], Y, atol=1e-7)
+    variance = prediction.latent_variance.ravel()
+    assert np.all(variance[1:-1] >= 0)
+    assert np.all(variance[1:-1] < 1e-14)
+    assert np.all(variance[[0, -1]] > 0.01)
 
 
 def test_a_huge_lengthscale_is_nearly_a_level():
