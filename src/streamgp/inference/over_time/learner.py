@@ -28,7 +28,7 @@ from streamgp.inference.m_step import maximising
 from streamgp.inference.over_time.joining import limited
 from streamgp.inference.over_time.kept import Kept
 from streamgp.inference.over_time.objective import RowObjective
-from streamgp.inference.over_time.state import RowState, Whole, ended, following
+from streamgp.inference.over_time.state import Place, RowState, Whole, ended, following
 from streamgp.inference.over_time.states import Around
 from streamgp.inference.over_time.window import Window, seen
 from streamgp.inference.posterior import Marginals
@@ -42,6 +42,7 @@ from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, with_free
 
+_FADED = 1e-9  # of an observation: a row that fades to less is dropped
 _OPEN = 20  # rows that are not conjugate whose sites change as others come, the latest in time
 _PASS = 8192  # rows that hyperparameters are learned from at one time
 _STRETCHES = 4  # in which those of them lie that are not the latest
@@ -137,10 +138,14 @@ class RowLearner:
         return RowState(model, (), np.zeros(len(model.channels)))
 
     def tempered(self, state: RowState, part: float) -> RowState:
-        """The state with that part of all it was told: the prior's part is untouched."""
-        blocks = tuple(block.scaled(part) for block in state.blocks)
-        changes = {"blocks": blocks, "heard": part * state.heard, "closed": 0, "end": None}
-        return state.replace(**changes)
+        """The state with that part of all it was told: the prior's part is untouched.
+
+        Rows that have next to no say are gone.
+        """
+        kept = state.kept.scaled(part)
+        kept = kept.take(kept.count > _FADED)
+        whole = ended(state.world, Place(0, None), kept, _OPEN)
+        return following(state, 0, kept, whole, heard=part * state.heard)
 
     # -- learning ----------------------------------------------------------------------------------
 
