@@ -45,7 +45,7 @@ from streamgp.online.forgetting import Forgetting
 from streamgp.online.outliers import Rule
 from streamgp.online.progress import Progress
 from streamgp.online.progress_bar import progress_bar
-from streamgp.online.report import UpdateReport, percent
+from streamgp.online.report import UpdateReport, held, percent
 from streamgp.online.sample_stream import Streamer
 from streamgp.parameters import Parameter, replaced
 from streamgp.prediction.predictor import Predictor
@@ -217,8 +217,13 @@ class ContinualGP(plot.Drawn):
         return {name: progress.seen[name] for name in self.channels}
 
     @property
+    def kept_rows(self) -> int:
+        """How many rows of the past are kept; zero if it is kept as sums at inducing points."""
+        return 0 if self.state is None else self.state.kept_rows
+
+    @property
     def inducing_points(self) -> tuple[Float[np.ndarray, "_ P"], ...]:
-        """The inducing points of each latent function."""
+        """The inducing points of each latent function; over time, the times of kept rows."""
         return () if self.state is None else self.state.points
 
     @property
@@ -301,19 +306,18 @@ class ContinualGP(plot.Drawn):
         progress = self._version.progress
         return (
             f"<ContinualGP {{{families}}}; {progress.updates} updates, "
-            f"{progress.total} observations, {self._sizes} inducing points>"
+            f"{progress.total} observations, {self._held}>"
         )
 
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
-        about = (
-            f"ContinualGP: {self._version.progress.updates} updates, {self._sizes} inducing points"
-        )
+        about = f"ContinualGP: {self._version.progress.updates} updates, {self._held}"
         return table(about, self.likelihoods, self.observations)
 
     @property
-    def _sizes(self) -> str:
-        return "no" if self.state is None else "+".join(map(str, self.state.sizes))
+    def _held(self) -> str:
+        state = self.state
+        return held(0, ()) if state is None else held(state.kept_rows, state.sizes)
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -641,8 +645,9 @@ class ContinualGP(plot.Drawn):
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
-        what the model knows, how it was set up and its `notes`. It does not have the batches, but
-        single observations can be in it: open rows, inducing points and times, and cells.
+        what the model knows, how it was set up and its `notes`. Over time it has the kept rows,
+        which are observations (`keep`); with several inputs, single observations can be in it as
+        inducing points and cells.
 
         Args:
             path: Of the file.

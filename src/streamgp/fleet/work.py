@@ -13,6 +13,7 @@ from streamgp.fleet.report import FleetReport, Line
 from streamgp.gp import ContinualGP
 from streamgp.online.report import Result, UpdateReport
 
+
 @dataclasses.dataclass
 class Work:
     """An update of some keys.

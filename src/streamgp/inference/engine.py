@@ -14,7 +14,6 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.inference.asking import Asking
 from streamgp.inference.components import Contributions
-from streamgp.inference.memory import Memory
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import Info
 from streamgp.inference.vem import VEM
@@ -36,8 +35,8 @@ class AnyState(Protocol):
         """The model with plain numbers for its parameters."""
 
     @property
-    def memory(self) -> Memory:
-        """How past data depend on hyperparameters in ways that sums cannot tell."""
+    def kept_rows(self) -> int:
+        """How many rows of the past are kept; zero if it is kept as sums at inducing points."""
 
     @property
     def heard(self) -> Float[np.ndarray, " D"]:

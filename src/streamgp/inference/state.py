@@ -106,6 +106,11 @@ class State:
         return spreads * every[len(every) - spreads.size :].reshape(spreads.shape)
 
     @property
+    def kept_rows(self) -> int:
+        """None: the past is kept as sums at inducing points."""
+        return 0
+
+    @property
     def explored(self) -> Float[np.ndarray, "_ P"]:
         """Where data were, as the inducing points tell it."""
         return np.concatenate(self.points)

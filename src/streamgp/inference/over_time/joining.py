@@ -68,7 +68,9 @@ def limited(state: RowState, keep: int | None, most_open: int) -> RowState:
         bends = _bends(state, groups)
         kept, model = state.kept, state.plain
         strength = np.array([own.likelihood.strength for own in model.channels])
-        losses = strength[kept.channel[groups.rows[:, 0]]] * np.sum(kept.count[groups.rows] * bends, axis=1)
+        losses = strength[kept.channel[groups.rows[:, 0]]] * np.sum(
+            kept.count[groups.rows] * bends, axis=1
+        )
         least = np.argsort(losses, kind="stable")[:most]
         rows = _joined(state, groups.take(least), bends[least])
         state = following(state, 0, rows, ended(state.world, Place(0, None), rows, most_open))

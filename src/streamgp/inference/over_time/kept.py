@@ -49,9 +49,7 @@ class Kept:
         latents = max([c.latents for c in likelihoods if not c.conjugate], default=0)
         sites = np.zeros((0, latents)), np.zeros((0, latents * (latents + 1) // 2))
         nothing = np.zeros(0)
-        return cls(
-            nothing, np.zeros(0, np.int32), np.zeros((0, width)), nothing, nothing, *sites
-        )
+        return cls(nothing, np.zeros(0, np.int32), np.zeros((0, width)), nothing, nothing, *sites)
 
     @property
     def size(self) -> int:
@@ -85,9 +83,7 @@ class Kept:
         n, latents, width = rows.size, self.linear.shape[1], self.y.shape[1]
         y = rows.y if rows.y.shape[1] == width else _wider(rows.y, width)
         sites = np.zeros((n, latents)), np.zeros((n, self.precision.shape[1]))
-        return Kept(
-            rows.x[:, 0], rows.channel.astype(np.int32), y, np.ones(n), np.zeros(n), *sites
-        )
+        return Kept(rows.x[:, 0], rows.channel.astype(np.int32), y, np.ones(n), np.zeros(n), *sites)
 
     def scaled(self, part: float) -> "Kept":
         """The rows with that part of their say."""

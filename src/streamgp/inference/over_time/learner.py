@@ -367,9 +367,7 @@ class RowLearner:
         state = met.state
         place = state.filter_before(met.row)._replace(row=met.row, filter=met.window.around.before)
         whole = ended(state.world, place, kept, _OPEN)
-        heard = state.heard + np.bincount(
-            met.kept.channel[met.is_new], minlength=len(state.heard)
-        )
+        heard = state.heard + np.bincount(met.kept.channel[met.is_new], minlength=len(state.heard))
         return following(state, met.row, kept, whole, heard=heard)
 
     def _total(self, met: Met, fit: Fit | None) -> float:

@@ -64,7 +64,9 @@ class RowObjective:
             value += own
             likelihood = world.model.channels[group.channel].likelihood
             if likelihood.scales_sites:
-                by_log_strength[group.channel] += float(by @ (1.0 / scalars.noise[self._rows_of(group)]))
+                by_log_strength[group.channel] += float(
+                    by @ (1.0 / scalars.noise[self._rows_of(group)])
+                )
             else:
                 more[group.channel] = self._by_parameters(likelihood, group, window, by)
         by_channel = by_channels(world.model, ByReading(found.by_loadings, by_log_strength))
@@ -145,7 +147,9 @@ class RowObjective:
                 own = sites[group.run][group.within][:, 0, 0] / likelihood.strength
                 found[group.channel] = np.maximum(own, 1e-300)
             else:
-                found[group.channel] = np.ones(len(group.y)) if batch.count is None else batch.count[group.rows]
+                found[group.channel] = (
+                    np.ones(len(group.y)) if batch.count is None else batch.count[group.rows]
+                )
         return found
 
     def _by_parameters(
@@ -165,7 +169,9 @@ class RowObjective:
         value, batch = 0.0, self.window.batch
         groups = of_groups(model, batch, self.at_rows.mean, self.at_rows.covariance)
         for group, likelihood, mean, covariance in groups:
-            if likelihood.conjugate or not is_remembered(wrapped.channels[group.channel].likelihood):
+            if likelihood.conjugate or not is_remembered(
+                wrapped.channels[group.channel].likelihood
+            ):
                 continue
             own = likelihood.expected(group.y, mean, covariance).value
             if batch.count is None:

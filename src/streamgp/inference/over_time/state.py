@@ -194,7 +194,9 @@ class RowState:
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
         """Mean and covariance of the latent parameters of all rows of some batches together."""
         asked = [self._asking_for(batch) for batch in batches]
-        asking = Rows(*(None if own[0] is None else np.concatenate(own) for own in zip(*asked, strict=True)))
+        asking = Rows(
+            *(None if own[0] is None else np.concatenate(own) for own in zip(*asked, strict=True))
+        )
         order = np.argsort(asking.time, kind="stable")
         asking = asking.take(order)
         is_ahead = not self.size or self.place_of(float(asking.time[0])) >= self.closed
@@ -209,7 +211,9 @@ class RowState:
         """Rows that ask for each latent parameter of a batch of one channel."""
         latents = batch.runs[0].latents
         time = np.repeat(batch.x[:, 0], latents)
-        output = np.tile(self.plain.outputs.first[batch.channel[0]] + np.arange(latents), batch.size)
+        output = np.tile(
+            self.plain.outputs.first[batch.channel[0]] + np.arange(latents), batch.size
+        )
         basis = np.repeat(self.plain.basis(batch), latents, axis=0)
         mix = np.eye(len(self.world.loadings))[output] if self.world.mixes else None
         return Rows(time, np.full(len(time), np.nan), np.ones(len(time)), output, basis, mix)
@@ -234,6 +238,11 @@ class RowState:
         return scalars(self.world, self.since(self.closed))
 
     # -- what is asked of every state ------------------------------------------------------------
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows of the past are kept."""
+        return self.size
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -327,7 +336,9 @@ class RowState:
         if before is None or self.model is not before.model:
             arrays.append(free_vector(self.model))
         known = () if before is None else before.blocks
-        shared = sum(1 for _ in itertools.takewhile(_is_same, zip(self.blocks, known, strict=False)))
+        shared = sum(
+            1 for _ in itertools.takewhile(_is_same, zip(self.blocks, known, strict=False))
+        )
         for block in self.blocks[shared:]:
             arrays += [block.time, block.count, block.energy, block.linear, block.precision]
         return math.isfinite(np.concatenate([array.ravel() for array in arrays]).sum())

@@ -138,12 +138,17 @@ class Window:
     def conditioned(self, rows: RowSites) -> tuple[Posterior, Marginals]:
         """q given all around and these sites, and what it says at the rows."""
         scalars = self.scalars(rows)
-        beside = 0.5 * float(np.sum(np.log(2 * np.pi * scalars.noise) + scalars.value**2 / scalars.noise))
+        beside = 0.5 * float(
+            np.sum(np.log(2 * np.pi * scalars.noise) + scalars.value**2 / scalars.noise)
+        )
         if self.world.mixes:
             value, mean, covariance = self._in_directions(scalars)
         else:
             value, means, variances = self.world.states.smoothed(scalars, self.around)
-            mean, covariance = means[self.batch.order], (variances[self.batch.order][:, None, None],)
+            mean, covariance = (
+                means[self.batch.order],
+                (variances[self.batch.order][:, None, None],),
+            )
         at_rows = Marginals(self.features.offset + mean, covariance, mean[:, None], covariance)
         return Posterior(value + beside), at_rows
 
@@ -173,7 +178,12 @@ class Window:
             value.append(np.ravel(pull[:, 0] / strengths))
             noise.append(np.ravel(1 / strengths))
             own = np.zeros((n, j, len(self.world.loadings)))
-            np.put_along_axis(own, np.broadcast_to(outputs[:, None], own.shape[:2] + (j,)), np.swapaxes(directions, 1, 2), axis=2)
+            np.put_along_axis(
+                own,
+                np.broadcast_to(outputs[:, None], own.shape[:2] + (j,)),
+                np.swapaxes(directions, 1, 2),
+                axis=2,
+            )
             mix.append(own.reshape(n * j, -1))
         places = np.concatenate(place)
         by_time = np.argsort(places, kind="stable")
@@ -198,7 +208,9 @@ class Window:
         size = self.world.states.size
         step = max(_TOGETHER // size**2, 1)
         found = [
-            self.world.states.states(between(scalars, self.world.asking(time[at : at + step])), self.around)
+            self.world.states.states(
+                between(scalars, self.world.asking(time[at : at + step])), self.around
+            )
             for at in range(0, len(time), step)
         ]
         if len(found) == 1:
