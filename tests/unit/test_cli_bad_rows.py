@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -473,3 +474,9 @@ def test_the_help_explains_exit_statuses(words, capsys):
     shown = capsys.readouterr().out
     assert all(f"  {status.value} " in shown for status in exits.Status)
     assert exits.explained() in shown
+
+
+def test_the_page_explains_the_same_exit_statuses():
+    page = (Path(__file__).parents[2] / "docs/commands.md").read_text()
+    rows = "".join(f"| {status.value} | {told} |\n" for status, told in exits.MEANINGS.items())
+    assert f"| status | meaning |\n|---|---|\n{rows}\n" in page
