@@ -76,8 +76,9 @@ def test_one_version_everywhere():
 
 def test_spark_has_a_pandas_that_it_supports():
     """PySpark 4.1 asks for 2.2, and warns of 3."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    asked = {found.name: found.specifier for found in map(Requirement, extras["spark"])}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = map(Requirement, project["optional-dependencies"]["spark"])
+    asked = {found.name: found.specifier for found in extra}
     supported = ["2.2.0", "2.3.3"]
     assert [*asked["pandas"].filter(["2.1.4", *supported, "3.0.0", "3.1.0"])] == supported
 
