@@ -32,4 +32,4 @@ if __name__ == "__main__":
     others = [core for core in _OF_ALL if routines(core) != own]
     if not others:
         sys.exit("This BLAS has no other routines to choose.")
-    print(others[0])
+    sys.stdout.write(others[0])
