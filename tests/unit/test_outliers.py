@@ -196,10 +196,10 @@ def test_nothing_is_an_outlier_while_little_is_known():
 def test_a_stream_without_noise_is_not_refused():
     """A model that is too sure of itself calls many rows impossible: those are not skipped."""
     model = model_of("skip")
-    y = np.abs(np.sin(X))
+    y = np.abs(np.sin(X + 0.5))  # a stream that begins at the kink learns by chance: by rounding
     report = model.update_many(X, y)
     assert report.outliers["y"] < 0.04 * COUNT
-    assert np.mean(np.abs(model.predict(X).mean - y)) < 0.1
+    assert np.mean(np.abs(model.predict(X).mean - y)) < 0.03
 
 
 def test_an_unknown_rule():
