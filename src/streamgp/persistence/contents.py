@@ -25,10 +25,9 @@ from streamgp.online.batch_update import Updater
 from streamgp.online.calibration import COVERED, Calibration
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
-from streamgp.parameters import Frozen, Module, Node, fixed, free_size, replaced
+from streamgp.parameters import Module, Node, free_size
 from streamgp.persistence.chain_states import Trusted, check_chain
-from streamgp.persistence.container import seal, unseal
-from streamgp.persistence.documents import Document, Tensors
+from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.requirements import require
 from streamgp.persistence.values import attributes, decode, encode
 
@@ -88,9 +87,8 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
         "outliers": updater.outliers,
         "progress": whole.progress,
         "notes": whole.notes,
+        "bookkeeping": whole.bookkeeping,
     }
-    if whole.bookkeeping:
-        parts["bookkeeping"] = whole.bookkeeping
     return {name: encode(part, name, tensors) for name, part in parts.items()}, tensors
 
 
@@ -120,12 +118,7 @@ def fitting(what: str, remedy: str) -> Iterator[None]:
 
 def build(contents: Document, tensors: Tensors) -> Contents:
     """A model's parts from JSON and arrays; whether they fit together is not looked at."""
-    # Parts that the first files did not have.
-    gained: Document = {
-        "scale": True, "seasons": (), "over_time": False, "notes": {}, "bookkeeping": {},
-        "engine": "auto", "outliers": "keep", "open_rows": 0,
-    }  # fmt: skip
-    parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
+    parts = {name: decode(part, tensors) for name, part in contents.items()}
     asked = (
         "channels",
         "latents",
@@ -142,15 +135,7 @@ def build(contents: Document, tensors: Tensors) -> Contents:
     engines = Engines(parts["engine"], strategy, parts["learner"], parts["open_rows"])
     rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
     updater = Updater(specification, engines, *rules)
-    return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])
-
-
-def _with_axes(progress: Progress) -> Progress:
-    """The first files did not say what inputs are: they were numbers."""
-    if not isinstance(progress.state, State) or progress.schema.axes:
-        return progress
-    axes = (Axis(),) * progress.state.points[0].shape[1]
-    return dataclasses.replace(progress, schema=dataclasses.replace(progress.schema, axes=axes))
+    return Contents(updater, parts["progress"], parts["notes"], parts["bookkeeping"])
 
 
 # -- do the parts fit each other? --------------------------------------------------------------
@@ -234,19 +219,8 @@ def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequenc
     for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
         require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
         require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
-    prototype = _with_fixed_scales(specification.prototype(input_names(axes), axes), model)
+    prototype = specification.prototype(input_names(axes), axes)
     require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
-
-
-def _with_fixed_scales(prototype: MultiTaskGP, model: MultiTaskGP) -> MultiTaskGP:
-    """The prototype with scales fixed where the model's are."""
-    # Models from files of older formats keep their scales: what data said under them is mixed, and
-    # could not be read under others.
-    channels = tuple(
-        replaced(own, scale=fixed(own.scale.value)) if isinstance(channel.scale, Frozen) else own
-        for own, channel in zip(prototype.channels, model.channels, strict=True)
-    )
-    return replaced(prototype, channels=channels)
 
 
 def _check_sizes(state: State, *, factorised: bool) -> None:
@@ -304,7 +278,7 @@ def _shapes(tree: Any) -> Any:
         return tree.shape
     if isinstance(tree, np.ndarray):
         return tree.shape, tree.tobytes()
-    if isinstance(tree, float):  # how wide a prior is, which was otherwise in older versions
+    if isinstance(tree, float):  # how wide a prior is, which first data may say
         return float
     if isinstance(tree, tuple):
         return tuple(map(_shapes, tree))
