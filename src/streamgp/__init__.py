@@ -1,8 +1,5 @@
 """Continual multi-task Gaussian processes."""
 
-import os
-import warnings
-
 from streamgp import plot
 from streamgp.errors import (
     BudgetWarning,
@@ -147,18 +144,4 @@ __all__ = [
     "plot",
     "register",
     "suggest_periods",
-    "use_compilation_cache",
 ]
-
-
-def use_compilation_cache(folder: str | os.PathLike[str] | None = None) -> None:
-    """Do nothing. It once kept compiled programs on disk, and nothing is compiled any more.
-
-    Args:
-        folder: Not used.
-    """
-    warnings.warn(
-        "`use_compilation_cache` does nothing, for nothing is compiled. Leave it out.",
-        DeprecationWarning,
-        stacklevel=2,
-    )

@@ -467,13 +467,6 @@ def test_one_observation_as_two_numbers():
         assert_sound(model.predict(number(0.3)))
 
 
-def test_the_compilation_cache_is_a_word_of_the_past(tmp_path):
-    for arguments in ((), (tmp_path,)):
-        with pytest.warns(DeprecationWarning, match="nothing is compiled"):
-            sgp.use_compilation_cache(*arguments)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("width", [1, 2])
 def test_a_channel_may_have_nothing(width):
     families = {"other": sgp.Gaussian(), "real": sgp.Gaussian()}
