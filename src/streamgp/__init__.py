@@ -17,7 +17,6 @@ from streamgp.errors import (
 from streamgp.fleet import Fleet, FleetReport
 from streamgp.gp import ContinualGP, from_bytes, load
 from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
-from streamgp.inference.carry import Marginals, Projection
 from streamgp.inference.learner import Learner
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
@@ -106,7 +105,6 @@ __all__ = [
     "Likelihood",
     "Linear",
     "LogNormal",
-    "Marginals",
     "Matern12",
     "Matern32",
     "Matern52",
@@ -119,7 +117,6 @@ __all__ = [
     "Poisson",
     "Prediction",
     "Predictions",
-    "Projection",
     "RationalQuadratic",
     "Refined",
     "Result",

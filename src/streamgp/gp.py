@@ -27,7 +27,6 @@ from streamgp.errors import (
 )
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
 from streamgp.inducing.engines import Engines
-from streamgp.inference.carry import Carry, Projection
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.engine import AnyLearner
 from streamgp.inference.learner import Learner
@@ -81,8 +80,6 @@ class ContinualGP(plot.Drawn):
             that is left after each update. Or a `Forgetting`, which counts by input instead.
         factorised: Whether each latent function has a posterior of its own instead of a joint one.
             That is cheaper for many latent functions, but ignores their posterior correlation.
-        carry: The rule for dropped inducing points where there are no cells (`VEM.cells`):
-            `Projection`, or `Marginals`, which turns cells off.
         batch_rows: The number of rows whose features are held in memory together. A larger batch
             is folded in by random parts. Unless its channels are Gaussian, further passes over the
             parts then find the posterior that all rows at once would have.
@@ -98,8 +95,8 @@ class ContinualGP(plot.Drawn):
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
             (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
             that does not grow with the length of the stream. "dense": as values at inducing points,
-            for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
-            `carry` are left alone.
+            for everything. "auto": a chain where that is possible and `inducing` and `factorised`
+            are left alone.
         open_rows: On a chain, how many observations are kept for a while: the latest ones of
             channels that are neither `Gaussian` nor `LogNormal`. What they say is computed again
             with every observation that comes, so that single samples are learned as well as
@@ -136,7 +133,6 @@ class ContinualGP(plot.Drawn):
         mixing: Mapping[str, Parameter] | None = None,
         forgetting: float | Forgetting = 1.0,
         factorised: bool = False,
-        carry: Carry = Projection(),  # noqa: B008 (frozen)
         batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
@@ -149,7 +145,7 @@ class ContinualGP(plot.Drawn):
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         weights = dict(mixing or {})
-        learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
+        learner = Learner(learning, factorised, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         kept = open_rows if rule.factor == 1.0 else 0  # the site of an open row cannot fade
         engines = Engines(engine, as_strategy(inducing), learner, kept)

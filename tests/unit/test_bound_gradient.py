@@ -9,7 +9,7 @@ from tests._reference import build, families
 
 import streamgp as sgp
 from streamgp.inference import refinement
-from streamgp.inference.carry import Marginals, Projection
+from streamgp.inference.carry import carried
 from streamgp.inference.e_step import first_sites
 from streamgp.inference.learner import Learner
 from streamgp.inference.sites import RowSites
@@ -124,16 +124,14 @@ def test_before_any_data(name):
     check_objective(CASES[name]._replace(carried=False))
 
 
-@pytest.mark.parametrize("rule", [Projection(), Marginals()], ids=["projection", "marginals"])
 @pytest.mark.parametrize("name", ["Gaussian", "conjugate channels", "factorised classes"])
-def test_after_points_were_dropped(name, rule):
-    """With data from before, of channels that may not be told apart, and from after."""
+def test_after_points_were_dropped(name):
+    """With data from before, and from after."""
     episode, _ = episode_of(CASES[name])
-    dropped = rule(episode.state, tuple(z[::2] for z in episode.state.points))
+    dropped = carried(episode.state, tuple(z[::2] for z in episode.state.points))
     learner = Learner(VEM(evaluations=2), factorised=episode.options.factorised)
     rows = build.rows(*families.draw(np.random.default_rng(5), CASES[name].names, 1, 5))
     state, _ = learner.step(dropped, rows)
-    assert (state.merged is None) == isinstance(rule, Projection)
     later = Episode(state, episode.batch, episode.options)
     check_episode(later, settled(later, state.model))
 
@@ -247,7 +245,7 @@ def test_moving_points_costs_the_bound_what_carrying_does(name):
     here = episode.trial(state.model)
     place = refinement._Place(state, here, held)
     points = tuple(z + 0.3 * generator.normal(size=z.shape) for z in state.points)
-    moved = Projection()(state, points)
+    moved = carried(state, points)
     there = Episode(moved, episode.batch, episode.options)
     wanted = there.bound(there.trial(moved.model), held)[0] - beside(episode)
     np.testing.assert_allclose(place.bound(points)[0], wanted, rtol=1e-9)

@@ -6,7 +6,6 @@ from scipy.linalg import block_diag
 from tests._reference import build, dense
 
 from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
-from streamgp.inference.carry import Marginals
 from streamgp.inference.learner import Learner
 from streamgp.inference.posterior import condition
 from streamgp.inference.prior import Prior
@@ -46,7 +45,7 @@ def test_three_kl_terms_equal_the_site_form(latents, seed):
     old_z = [np.linspace(-3, 3, 5) + generator.uniform(-0.4, 0.4, 5) for _ in range(latents)]
     new_z = [np.linspace(-3, 3, 6) + generator.uniform(-0.4, 0.4, 6) for _ in range(latents)]
     x = generator.uniform(-3, 3, (30, 1))
-    learner = Learner(learning=None, carry=Marginals())
+    learner = Learner(learning=None)
     state = learner.init(old_model, build.points(*old_z))
     state, _ = learner.step(state, build.rows((0, x, np.sin(x[:, 0]))))
     moved = learner.move(state, build.points(*new_z))

@@ -158,7 +158,6 @@ def test_three_families_and_one_that_comes_later_go_on():
             mixing={"real": sgp.fixed(np.ones((1, 2)))},
             learning=None,
             inducing=GRID,
-            carry=sgp.Marginals(),
             seed=5,
         ),
         [

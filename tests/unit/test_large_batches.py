@@ -124,8 +124,8 @@ def test_a_bound_at_the_usual_tolerance_is_that_of_the_whole_batch():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"carry": sgp.Marginals()}, {"factorised": True, "latents": 2}, {}],
-    ids=["Marginals", "factorised", "Projection"],
+    [{"factorised": True, "latents": 2}, {}],
+    ids=["factorised", "joint"],
 )
 def test_points_that_were_dropped_on_the_way(settings):
     likelihoods, y = LIKELIHOODS["Bernoulli"]

@@ -6,7 +6,6 @@ from tests._reference import build, families
 
 import streamgp as sgp
 from streamgp.data.batch import Rows
-from streamgp.inference.carry import Marginals, Projection
 from streamgp.inference.learner import Learner
 from streamgp.inference.trust import is_read_elsewhere
 from streamgp.inference.vem import VEM
@@ -106,18 +105,15 @@ def test_filtering_is_as_many_steps_with_the_usual_settings(name):
     )
 
 
-@pytest.mark.parametrize("rule", [Projection(), Marginals()], ids=["projection", "marginals"])
-def test_filtering_goes_on_where_points_were_dropped(rule):
-    """Of several channels, whether or not they can still be told apart."""
+def test_filtering_goes_on_where_points_were_dropped():
     names = ["Gaussian", "Categorical", "Bernoulli"]
     generator = np.random.default_rng(0)
     parts = families.draw(generator, names, 0, 5, rows=15)
-    learner = Learner(VEM(evaluations=5), carry=rule, e_tolerance=1e-11)
+    learner = Learner(VEM(evaluations=5), e_tolerance=1e-11)
     z = [np.linspace(0, 5, 6)] * 2
     state = learner.init(families.started(names, 2, parts), build.points(*z))
     state, _ = learner.step(state, build.rows(*parts))
     state = learner.move(state, build.points(*[own[::2] for own in z]))
-    assert (state.merged is None) == isinstance(rule, Projection)
     rows = build.rows(*families.draw(generator, names, 0, 6, rows=5))
     together, scores = learner.filter(state, rows)
     apart, wanted = one_by_one(learner, state, rows)

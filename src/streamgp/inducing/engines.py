@@ -13,7 +13,6 @@ from streamgp.inducing.adaptive import Adaptive
 from streamgp.inducing.chain_placement import ChainPlacer
 from streamgp.inducing.placement import Placer
 from streamgp.inducing.strategy import AbstractStrategy
-from streamgp.inference.carry import Projection
 from streamgp.inference.chain.learner import ChainLearner
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.engine import AnyLearner, AnyState, Points
@@ -104,8 +103,7 @@ class Engines:
             raise ConfigurationError(
                 problem(
                     "an engine that suits the settings",
-                    'engine="chain" with `inducing`, `factorised` or `carry`, which it does not '
-                    "have",
+                    'engine="chain" with `inducing` or `factorised`, which it does not have',
                     'Leave those out, or ask for engine="dense".',
                 )
             )
@@ -153,6 +151,4 @@ class Engines:
         """Whether the settings leave room for a chain."""
         if self.choice == "dense":
             return False
-        own = self.settings
-        plain = isinstance(own.carry, Projection) and not own.factorised
-        return plain and self.strategy == Adaptive()
+        return not self.settings.factorised and self.strategy == Adaptive()

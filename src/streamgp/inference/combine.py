@@ -23,7 +23,6 @@ from streamgp.inference.chain.state import ChainState, Totals
 from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import Past
-from streamgp.inference.sites import Site
 from streamgp.inference.state import State
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, nodes_of
@@ -40,7 +39,6 @@ class Prepared:
         totals: What they said beside that, on a chain.
         memory: How they depend on hyperparameters in ways that sums cannot tell.
         heard: The observations of each channel.
-        merged: What was said by channels that cannot be told apart.
         cells: The rows as cells; None if they cannot be told from earlier ones.
     """
 
@@ -50,7 +48,6 @@ class Prepared:
     totals: Totals | None
     memory: Memory
     heard: Float[np.ndarray, " D"]
-    merged: Site | None = None
     cells: Cells | None = None
 
 
@@ -95,14 +92,11 @@ def said_since(before: Any, after: Any) -> Prepared:
     if not (isinstance(after, State) and isinstance(before, State)):
         raise _different("states of one engine", "a dense state and a chain")
     _check_same_points(before.points, after.points)
-    merged = after.merged
-    if merged is not None and before.merged is not None:
-        merged = merged + before.merged.scaled(-1.0)
     past = before.past.scaled(-1.0) + after.past
     cells = None
     if after.cells is not None and before.cells is not None:
         cells = after.cells.since(before.cells)
-    return Prepared(after.model, after.points, past, None, memory, heard, merged, cells)
+    return Prepared(after.model, after.points, past, None, memory, heard, cells)
 
 
 def combine(prior: Any, prepared: Iterable[Prepared]) -> Any:
@@ -135,11 +129,9 @@ def combine(prior: Any, prepared: Iterable[Prepared]) -> Any:
     for part in parts:
         _check_same_points(prior.points, part.points)
     pasts = [part.sums for part in parts if isinstance(part.sums, Past)]
-    sites = [own for own in (prior.merged, *(p.merged for p in parts)) if own is not None]
     cells = [prior.cells, *(part.cells for part in parts)]
     return prior.replace(
         past=functools.reduce(operator.add, pasts, prior.past),
-        merged=functools.reduce(operator.add, sites) if sites else None,
         cells=None if None in cells else functools.reduce(operator.add, cells),
         **changes,
     )

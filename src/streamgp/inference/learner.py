@@ -16,7 +16,7 @@ from scipy.linalg import block_diag
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
 from streamgp.inference.asking import Asking
-from streamgp.inference.carry import Carry, Projection
+from streamgp.inference.carry import carried
 from streamgp.inference.cells import Cells
 from streamgp.inference.components import Contributions, contributions, dense_parts
 from streamgp.inference.e_step import first_sites
@@ -51,7 +51,6 @@ class Learner:
 
     Args:
         learning: How hyperparameters are learned; None leaves them alone.
-        carry: The rule for inducing points that are dropped.
         factorised: Whether each latent function has a posterior of its own.
         e_rounds: The largest number of rounds of an E step.
         e_tolerance: The gain of the bound, in nats, below which an E step ends.
@@ -59,7 +58,6 @@ class Learner:
     """
 
     learning: VEM | None = VEM()  # noqa: RUF009 (frozen)
-    carry: Carry = Projection()  # noqa: RUF009 (frozen)
     factorised: bool = False
     e_rounds: int = 100
     e_tolerance: float = 1e-4
@@ -82,8 +80,7 @@ class Learner:
 
         Every channel needs cells of its own, so that with many channels there would be too many.
         """
-        joint = self.carry.is_linear and not self.factorised
-        if not joint or self.learning is None:
+        if self.factorised or self.learning is None:
             return False
         return self.learning.cells > 0 and len(model.channels) <= _FEW_CHANNELS
 
@@ -120,9 +117,9 @@ class Learner:
     def move(self, state: State, points: Points) -> State:
         """The same knowledge at other inducing points.
 
-        Cells are seen through them anew; without cells the learner's rule of carrying applies.
+        Cells are seen through them anew; without cells, what was said is projected.
         """
-        return state.seen_again(points) if state.has_cells else self.carry(state, points)
+        return state.seen_again(points) if state.has_cells else carried(state, points)
 
     def refined(
         self,
@@ -151,7 +148,6 @@ class Learner:
             past=state.past.scaled(part),
             memory=state.memory.scaled(part),
             heard=part * state.heard,
-            merged=None if state.merged is None else state.merged.scaled(part),
             cells=None if state.cells is None else state.cells.scaled(part),
         )
 
@@ -219,7 +215,6 @@ class Learner:
             past=sums,
             memory=remembered,
             heard=episode.heard,
-            merged=episode.merged_after(learned),
             cells=cells,
         )
         # What the step has computed on the way need not be computed again. The site and q(v) are

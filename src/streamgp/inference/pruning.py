@@ -6,7 +6,7 @@ i-th column of L⁻¹ and ŵ = w/‖w‖, that costs the bound
     ½ [ (ŵᵀm)² / ŵᵀSŵ + log ŵᵀSŵ + ŵᵀ(I + Λ)ŵ − 1 ],   S = (I + Λ)⁻¹, m the mean of v:
 
 the evidence that is lost with the direction, and the variance that data had explained and that is
-open from now on (the carry rule `Projection`). Dropping it projects ŵ out of the other columns and
+open from now on (`carry`). Dropping it projects ŵ out of the other columns and
 conditions q on nothing being known along it, so points are dropped one at a time, each judged by
 what is left.
 """

@@ -1,7 +1,7 @@
 """Refinement: inducing points moved by gradient to where they serve past and new data best.
 
 The past is read through the points at their new places. Cells are seen through them anew. Without
-cells, with C = L_o⁻¹K_on L_n⁻ᵀ an old whitened value is v_o = C·v_n + rest, as the carry rule
+cells, with C = L_o⁻¹K_on L_n⁻ᵀ an old whitened value is v_o = C·v_n + rest, as `carry`
 `Projection` has it. What the rest leaves open costs ½ tr(Λ(I − CCᵀ)) nats beside the bound, so that
 points with much evidence stay where they are. A point that has just been added has none, and may go
 anywhere.

@@ -39,23 +39,6 @@ class Site:
         """The site with that part of its say."""
         return Site(tuple(part * a for a in self.linear), tuple(part * a for a in self.precision))
 
-    def widened(self, old: tuple[int, int], new: tuple[int, int]) -> "Site":
-        """The site with room for the mean weights of a further channel, of which it says nothing.
-
-        Args:
-            old: How many latent parameters and mean functions there were.
-            new: How many there are.
-        """
-        *linear, last = self.linear
-        *precision, square = self.precision
-        begin = len(last) - old[0] * old[1]
-        weights = np.arange(new[0] * new[1]).reshape(new)[: old[0], : old[1]]
-        places = np.concatenate([np.arange(begin), begin + weights.ravel()])
-        wider = np.zeros(begin + new[0] * new[1])
-        wide = np.zeros((len(wider), len(wider)))
-        wider[places], wide[np.ix_(places, places)] = last, square
-        return Site((*linear, wider), (*precision, wide))
-
     def toward(self, other: "Site", step: float) -> "Site":
         """The site after that part of the way to another."""
         return other if step == 1.0 else self.scaled(1 - step) + other.scaled(step)

@@ -71,8 +71,8 @@ class VEM:
             kernels and inducing points that are learned later can be applied to the past. There are
             more of them if every channel would have fewer than four for each inducing point. There
             may be 1.4 times as many before some are joined, and until then a cell is a single row.
-            0 keeps none. Models of more than four channels, factorised posteriors and the carry
-            rule `Marginals` have none, and chains need none.
+            0 keeps none. Models of more than four channels and factorised posteriors have none,
+            and chains need none.
     """
 
     rounds: int = 2
@@ -166,7 +166,7 @@ class Episode:
                 maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
             else:
                 past = seen.past(model)
-        said = state.site if same else state.read(reading, past)
+        said = state.site if same else reading.site(past)
         carried = said if maps is None else through(said, maps)
         mixed = Mixed.of(model, batch, factorised=self.options.factorised, basis=self._basis)
         setting = DenseSetting(model, batch, mixed.features(projection), carried)
@@ -348,11 +348,6 @@ class Episode:
         said = Said(trial.setting, rows, trial.projection, basis, fit.marginals)
         add(past, said)
         return past, cells and cells.with_rows(said)
-
-    def merged_after(self, learned: Learned) -> Site | None:
-        """What was said by channels that cannot be told apart, under the same kernels."""
-        merged, maps = self.state.merged, learned.trial.maps
-        return merged if merged is None or maps is None else through(merged, maps)
 
     def remembered(self, learned: Learned, *, kernels: bool) -> Memory:
         """The state's memory with the batch's: how its expected log-density depends on θ.

@@ -16,7 +16,6 @@ from streamgp.inference.chain.state import ChainState
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import Past, empty
-from streamgp.inference.sites import Site
 from streamgp.inference.state import State
 from streamgp.model.means import Mean
 from streamgp.model.multitask import MultiTaskGP
@@ -227,12 +226,6 @@ def _check_sizes(state: State, *, factorised: bool) -> None:
     model, sizes = state.model, [len(z) for z in state.points]
     blank = empty(model.outputs, sizes, model.basis_size, factorised=factorised)
     require(_sizes(state.past.arrays()) == _sizes(blank.arrays()), "a past of that size")
-    if state.merged is not None:
-        blocks = [*sizes, model.basis_size * len(model.outputs.channel)]
-        blocks = blocks if factorised else [sum(blocks)]
-        found = _sizes([*state.merged.linear, *state.merged.precision])
-        wanted = [*((size,) for size in blocks), *((size, size) for size in blocks)]
-        require(found == wanted, "a merged site of that size")
     if state.cells is not None:
         _check_cells(state.cells, state, factorised=factorised)
 
@@ -255,7 +248,7 @@ def _is_double(state: State) -> bool:
     """Whether every number is finite and of double precision; a model may have whole ones too."""
     of_model = [array for array in _arrays(state.model) if array.dtype.kind == "f"]
     cells = () if state.cells is None else tuple(state.cells.arrays())
-    parts = (state.points, state.past, state.memory, state.heard, state.merged, cells)
+    parts = (state.points, state.past, state.memory, state.heard, cells)
     numbers = [*of_model, *_arrays(parts)]
     return all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
 
@@ -267,7 +260,7 @@ def _arrays(tree: Any) -> Iterator[np.ndarray]:
     elif isinstance(tree, tuple):
         for part in tree:
             yield from _arrays(part)
-    elif isinstance(tree, Node | Module | Site | Past | Memory):
+    elif isinstance(tree, Node | Module | Past | Memory):
         for field in dataclasses.fields(tree):  # type: ignore[arg-type]
             yield from _arrays(getattr(tree, field.name))
 

@@ -26,11 +26,11 @@ from streamgp.inference.bound_gradient import (
     summed,
 )
 from streamgp.inference.e_step import DenseSetting, Fit, e_step, first_sites
-from streamgp.inference.learner import Learner
+from streamgp.inference.learner import unobserved
 from streamgp.inference.m_step import maximise
+from streamgp.inference.posterior import Posterior, condition, marginals
 from streamgp.inference.prior import Prior
-from streamgp.inference.sites import RowSites, through
-from streamgp.inference.state import State
+from streamgp.inference.sites import RowSites, Site, through
 from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model.mixing import Mixed, Projection
@@ -51,7 +51,6 @@ from streamgp_lab.baselines.gradients import by_channels, log_prior
 from streamgp_lab.problem import Data, rows
 
 _E_ROUNDS, _E_TOLERANCE = 50, 1e-4
-_LEARNER = Learner(None)  # it makes states and predicts from them
 
 
 class StreamingSparse:
@@ -85,12 +84,12 @@ class StreamingSparse:
         self._evaluations = evaluations
         self._learn = True
         self._generator = np.random.default_rng(seed)
-        self._kept: State | None = None
+        self._kept: Kept | None = None
         self._updates = 0
 
     @property
     def inducing_points(self) -> tuple[np.ndarray, ...]:
-        return () if self._kept is None else self._kept.points
+        return () if self._kept is None else self._kept.prior.points
 
     def update(self, data: Data) -> None:
         """Learn a batch."""
@@ -98,13 +97,13 @@ class StreamingSparse:
         new = rows(self._specification.names, data)
         kept = self._kept or self._nothing(data, new.x.shape[1])
         task = Task(kept, kept.model.batch(new))
-        trial = task.trial(kept.model, self._placed(kept.points[0], new.x))
+        trial = task.trial(kept.model, self._placed(kept.prior.points[0], new.x))
         held = first_sites(trial.setting)
         for _ in range(self._rounds if self._learn else 0):
             held = _fitted(trial, held).rows
             trial = task.moved(trial, held, self._evaluations)
         site = trial.setting.site(_fitted(trial, held).rows)
-        self._kept = _LEARNER.init(trial.wrapped, trial.prior.points).replace(merged=site)
+        self._kept = Kept(trial.wrapped, trial.prior, site)
 
     def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
         """Learn samples one at a time in closed form; hyperparameters and points do not change."""
@@ -114,10 +113,11 @@ class StreamingSparse:
         finally:
             self._learn = learn
 
-    def _nothing(self, data: Data, width: int) -> State:
+    def _nothing(self, data: Data, width: int) -> "Kept":
         """A past without data and without inducing points."""
         model = literal_model(self._specification, data)
-        return _LEARNER.init(model, (np.zeros((0, width)),))
+        prior = Prior.of(unwrap(model), (np.zeros((0, width)),))
+        return Kept(model, prior, Site((np.zeros(0),), (np.zeros((0, 0)),)))
 
     def _placed(
         self, old: Float[np.ndarray, "A P"], x: Float[np.ndarray, "N P"]
@@ -135,11 +135,28 @@ class StreamingSparse:
         """Predict the channel at `x`."""
         kept = learned(self._kept)
         index = position(self._specification, channel)
+        model, posterior = unwrap(kept.model), kept.posterior
 
         def marginal(at: Float[np.ndarray, "N P"]) -> tuple[np.ndarray, np.ndarray]:
-            return _LEARNER.predict(kept, at, index)
+            batch = unobserved(model, at, index)
+            features = Mixed.of(model, batch, factorised=False).features(kept.prior.project(at))
+            found = marginals(batch, posterior, features)
+            return found.mean.reshape(len(at), -1), found.covariance[0]
 
         return prediction(kept.model, marginal, x, index)
+
+
+class Kept(NamedTuple):
+    """The past: hyperparameters, the prior at the inducing points, and what data said there."""
+
+    model: MultiTaskGP
+    prior: Prior
+    site: Site
+
+    @property
+    def posterior(self) -> Posterior:
+        """q(v)."""
+        return condition(self.site)
 
 
 class Trial(NamedTuple):
@@ -159,11 +176,11 @@ class Trial(NamedTuple):
 class Task(NamedTuple):
     """The past, and the batch that comes after it."""
 
-    kept: State
+    kept: Kept
     batch: Batch
 
     def trial(self, wrapped: MultiTaskGP, points: Float[np.ndarray, "M P"]) -> Trial:
-        model, (old,), site = unwrap(wrapped), self.kept.points, self.kept.site
+        model, (old,), site = unwrap(wrapped), self.kept.prior.points, self.kept.site
         prior = Prior.of(model, (points,))
         cross = prior.cross(self.batch.x)
         projection = prior.project(self.batch.x, cross)
@@ -234,7 +251,7 @@ class Task(NamedTuple):
         """
         prior = trial.prior
         kernel, z, x = prior.kernels[0], prior.points[0] - prior.origin, self.batch.x - prior.origin
-        old = self.kept.points[0] - prior.origin
+        old = self.kept.prior.points[0] - prior.origin
         by_past, by_old = self._by_past(trial, block)
         by_gram, by_cross, by_diagonal = gram_adjoints(
             prior, 0, trial.projection, by_projection, -by_past @ trial.half.T

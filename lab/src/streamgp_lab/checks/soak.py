@@ -22,7 +22,6 @@ import numpy as np
 
 import streamgp as sgp
 from streamgp.inducing import AbstractStrategy
-from streamgp.inference.carry import Carry, Marginals, Projection
 from streamgp.inference.state import State
 from streamgp_lab.checks import command
 from streamgp_lab.checks.worlds import FAMILIES, Batch, World
@@ -40,7 +39,6 @@ class Kind(NamedTuple):
     latents: int | None = None
     width: int = 1
     factorised: bool = False
-    carry: Carry = Projection()
     largest: int = 8  # rows in a batch
 
 
@@ -67,7 +65,6 @@ def kinds(seed: int, names: Sequence[str], mixtures: int) -> list[Kind]:
                 latents=1 + index % 3,
                 width=2 if index == 1 else 1,
                 factorised=index == 4,
-                carry=Marginals() if index == 2 else Projection(),
                 largest=100 if index == 0 else 8,
             )
         )
@@ -86,7 +83,6 @@ def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None
         inducing=_placement(world, generator),
         forgetting=float(generator.choice([1.0, 1.0, 0.95])),
         factorised=kind.factorised,
-        carry=kind.carry,
         seed=int(generator.integers(100)),
     )
     steps = int(generator.integers(20, 120))
