@@ -166,20 +166,6 @@ class Known:
         moves, sites = self.law.moves_over(np.concatenate(gaps)), self.mixing.sites(joined(*sums))
         return paired(joined(*before), moves, sites, joined(*after))
 
-    @property
-    def quiet_from(self) -> float:
-        """The time from which on there are no data."""
-        for link in self.links[::-1]:
-            data = np.flatnonzero(link.segment.precision.any(axis=(1, 2)))
-            if len(data):
-                return float(link.segment.times[data[-1] + 1])
-        return -np.inf
-
-    def since(self, window: Window) -> Forward:
-        """What is known at all states from the beginning of a window on."""
-        first, *links = self.links[window.first :]
-        return joined(first.forward, *(taken(link.forward, slice(1, None)) for link in links))
-
     def replaced(
         self, window: Window, segment: Segment, forward: Forward, change: Gains | None = None
     ) -> "Known":

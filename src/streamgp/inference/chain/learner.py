@@ -12,11 +12,9 @@ from streamgp.inference import memory
 from streamgp.inference.asking import Asking, answered
 from streamgp.inference.chain.ahead import ahead
 from streamgp.inference.chain.components import chain_parts
-from streamgp.inference.chain.episode import Episode, Learned, exact
-from streamgp.inference.chain.few_rows import FewRows
+from streamgp.inference.chain.episode import Episode, Learned
 from streamgp.inference.chain.folded import exactly_folded, parted
 from streamgp.inference.chain.grid import wanted, with_times
-from streamgp.inference.chain.in_time import are_in_time, before_each
 from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.nodes import explained
 from streamgp.inference.chain.objective import ChainObjective
@@ -25,7 +23,6 @@ from streamgp.inference.chain.places import places_of
 from streamgp.inference.chain.reader import Reader
 from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState, Totals, following, with_sums
-from streamgp.inference.chain.windowed import Window, Windowed
 from streamgp.inference.components import Contributions, contributions
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory
@@ -182,44 +179,17 @@ class ChainLearner:
             The state as after that many steps of one row each, and the scores of each row before
             it was learned.
         """
-        found, done = [], 0
-        is_exact = state.plain.conjugate and not needs_memory(state.model)
-        while done < rows.size:
-            rest = rows.take(slice(done, None))
-            if is_exact and are_in_time(state, rest):
-                ready = np.searchsorted(rest.x[:, 0], state.known.quiet_from, side="left")
-                if ready == 0:
-                    state, own = _in_time(state, rest)
-                else:  # samples among data go first
-                    state, own = self._filtered(state, rest.take(slice(min(ready, _BLOCK))))
-            elif self.open_rows and not state.plain.conjugate:
-                state, own = self._in_window(state, rest.take(slice(_BLOCK)))
+        found, stays_open = [], self.open_rows and not state.plain.conjugate
+        size = 1 if stays_open else _BLOCK
+        for begin in range(0, rows.size, size):
+            some = rows.take(slice(begin, begin + size))
+            if stays_open:
+                state, info = self.step(state, some, learn=False)
+                own = info.scored
             else:
-                state, own = self._filtered(state, rest.take(slice(_BLOCK)))
+                state, own = self._filtered(state, some)
             found.append(own)
-            done += len(own.table)
         return state, joined_scores(found)
-
-    def _in_window(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
-        """The first of these rows, while the latest ones are open."""
-        every = followed(state.open, rows)
-        met = meeting(state.known, state.plain, state.model.batch(every))
-        if not FewRows.suits(met.batch, met.place):
-            if rows.size > 1:
-                return self._in_window(state, rows.take(slice(rows.size // 2)))
-            after, info = self.step(state, rows, learn=False)
-            return after, info.scored
-        how = Window(self.open_rows, self.e_rounds, self.e_tolerance)
-        window, batch = Windowed(state, every, met, how), state.model.batch(rows)
-        own = scored(state.plain, batch, window.learn())
-        heard = heard_with(state.heard, batch)
-        after = following(state, state.known, open=window.open, heard=heard)
-        left = window.left
-        if left is not None:
-            setting, sites, at_rows = left
-            remembered = self._remembering(state.model, state.memory, setting, at_rows)
-            after = with_sums(after, setting, sites, memory=remembered)
-        return after, own
 
     def _filtered(self, state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
         """One block of rows."""
@@ -325,14 +295,3 @@ class ChainLearner:
             state = with_times(state, wanted(state, state.mixing, rows.x[:, 0]))
         at_rows = Reader(state, False).marginals(batch)
         return scored(state.plain, batch, at_rows)
-
-
-def _in_time(state: ChainState, rows: Rows) -> tuple[ChainState, Scored]:
-    """Conjugate samples in the order of time, with no data among or after them."""
-    batch = state.model.batch(rows)
-    setting = meeting(state.known, state.plain, batch)
-    sites = exact(setting)
-    after = with_sums(state, setting, sites, heard=heard_with(state.heard, batch))
-    forward = after.known.since(setting.window)
-    before = before_each(setting, sites, forward, np.argsort(batch.order))
-    return after, scored(state.plain, batch, before)
