@@ -12,11 +12,10 @@ from streamgp.inference.asking import Asking
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import expected_log_density, site_bound
 from streamgp.inference.chain.evidence import Past
-from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.objective import ChainObjective
 from streamgp.inference.chain.open_rows import first_sites_beside, marginals_of_some
 from streamgp.inference.chain.segments import joined
-from streamgp.inference.chain.setting import ChainSetting
+from streamgp.inference.chain.setting import ChainSetting, meeting
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, no_sites
 from streamgp.inference.likelihood_memory import is_remembered, needs_memory

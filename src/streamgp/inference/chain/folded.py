@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamgp.inference.chain.episode import Episode, Learned, exact
-from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.open_rows import (
     OpenRows,
     by_row,
@@ -13,7 +12,7 @@ from streamgp.inference.chain.open_rows import (
     sites_of_some,
     staying,
 )
-from streamgp.inference.chain.setting import ChainSetting
+from streamgp.inference.chain.setting import ChainSetting, meeting
 from streamgp.inference.chain.state import ChainState, with_sums
 from streamgp.inference.e_step import Fit
 from streamgp.inference.posterior import Marginals

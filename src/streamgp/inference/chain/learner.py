@@ -15,13 +15,12 @@ from streamgp.inference.chain.components import chain_parts
 from streamgp.inference.chain.episode import Episode, Learned
 from streamgp.inference.chain.folded import exactly_folded, parted
 from streamgp.inference.chain.grid import wanted, with_times
-from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.nodes import explained
 from streamgp.inference.chain.objective import ChainObjective
 from streamgp.inference.chain.open_rows import followed
 from streamgp.inference.chain.places import places_of
 from streamgp.inference.chain.reader import Reader
-from streamgp.inference.chain.setting import ChainSetting
+from streamgp.inference.chain.setting import ChainSetting, meeting
 from streamgp.inference.chain.state import ChainState, Totals, following, with_sums
 from streamgp.inference.components import Contributions, contributions
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory

@@ -21,9 +21,9 @@ from streamgp.model.multitask import MultiTaskGP
 
 
 class ChainPosterior(NamedTuple):
-    """What all data say, new rows included, of β and of a stretch of a chain, if that is needed."""
+    """What all data say, new rows included, of β and of a stretch of a chain."""
 
-    stretch: Stretch | None
+    stretch: Stretch
     gains: Gains
     weights: Weights
 
@@ -35,7 +35,7 @@ class ChainPosterior(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ChainSetting:
-    """A batch that meets a chain.
+    """A batch that meets a chain; see `meeting`.
 
     Attributes:
         known: The chain, whose times hold all rows.
@@ -192,3 +192,18 @@ class ChainSetting:
                 )
             )
         return found
+
+
+def meeting(known: Known, model: MultiTaskGP, batch: Batch) -> ChainSetting:
+    """Rows that meet a chain whose times hold them.
+
+    Args:
+        known: The chain.
+        model: Plain.
+        batch: The rows.
+    """
+    x = batch.x[:, 0]
+    window = known.window(float(x.min()), float(x.max()))
+    place, times = window.segment.place(x), window.segment.times
+    seen = Seen.of(known, model, batch, (times[place], times[place + 1]))
+    return ChainSetting(known, window, place, seen)

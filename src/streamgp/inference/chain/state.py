@@ -10,12 +10,11 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.chain.known import Known
-from streamgp.inference.chain.last_interval import meeting
 from streamgp.inference.chain.law import Between, Law
 from streamgp.inference.chain.mixing import Mixing
 from streamgp.inference.chain.open_rows import OpenRows
 from streamgp.inference.chain.segments import Segment, triangle
-from streamgp.inference.chain.setting import ChainSetting
+from streamgp.inference.chain.setting import ChainSetting, meeting
 from streamgp.inference.e_step import Fit
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
 from streamgp.inference.memory import Memory, blank, joined
