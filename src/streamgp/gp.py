@@ -78,8 +78,6 @@ class ContinualGP(plot.Drawn):
         mixing: Mixing weights (J, Q) of some channels to start from, or `fixed` ones.
         forgetting: A number below 1, for data that drift: the part of what is known about the past
             that is left after each update. Or a `Forgetting`, which counts by input instead.
-        factorised: Whether each latent function has a posterior of its own instead of a joint one.
-            That is cheaper for many latent functions, but ignores their posterior correlation.
         batch_rows: The number of rows whose features are held in memory together. A larger batch
             is folded in by random parts. Unless its channels are Gaussian, further passes over the
             parts then find the posterior that all rows at once would have.
@@ -95,8 +93,7 @@ class ContinualGP(plot.Drawn):
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
             (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
             that does not grow with the length of the stream. "dense": as values at inducing points,
-            for everything. "auto": a chain where that is possible and `inducing` and `factorised`
-            are left alone.
+            for everything. "auto": a chain where that is possible and `inducing` is left alone.
         open_rows: On a chain, how many observations are kept for a while: the latest ones of
             channels that are neither `Gaussian` nor `LogNormal`. What they say is computed again
             with every observation that comes, so that single samples are learned as well as
@@ -132,7 +129,6 @@ class ContinualGP(plot.Drawn):
         learning: VEM | None = VEM(),  # noqa: B008 (frozen)
         mixing: Mapping[str, Parameter] | None = None,
         forgetting: float | Forgetting = 1.0,
-        factorised: bool = False,
         batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
@@ -145,7 +141,7 @@ class ContinualGP(plot.Drawn):
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         weights = dict(mixing or {})
-        learner = Learner(learning, factorised, weight_uncertainty=bool(weight_uncertainty))
+        learner = Learner(learning, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         kept = open_rows if rule.factor == 1.0 else 0  # the site of an open row cannot fade
         engines = Engines(engine, as_strategy(inducing), learner, kept)

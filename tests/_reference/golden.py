@@ -49,7 +49,7 @@ class Golden(NamedTuple):
         parts, stacks = [], []
         for run in batch.runs:
             own, j = batch.order[run.rows], run.latents
-            parts.append(linear[own][:, :j].reshape(-1, 1))
+            parts.append(linear[own][:, :j].ravel())
             stacks.append(precision[own][:, :j, :j].copy())
         return RowSites(np.concatenate(parts), tuple(stacks))
 
@@ -89,10 +89,10 @@ def _mixed(blank, site):
     past, ends = blank.past.copy(), np.cumsum([0, *blank.sizes])
     pieces = list(itertools.starmap(slice, itertools.pairwise(ends)))
     for q, piece in enumerate(pieces):
-        past.linear[q][-1] = site.linear[0][piece]
+        past.linear[q][-1] = site.linear[piece]
     for (q, r), own in zip(past.parts, past.precision, strict=True):
         if r < len(pieces):
-            own[-1] = site.precision[0][pieces[q], pieces[r]]
+            own[-1] = site.precision[pieces[q], pieces[r]]
     return past
 
 
@@ -128,10 +128,10 @@ def _unmixed(blank, site, count, energy):
     """The sums of a lone channel of weight one: its site at unit noise."""
     [channel] = blank.plain.channels
     np.testing.assert_array_equal(channel.loadings, 1.0)
-    unit, (width,) = site.scaled(1 / channel.likelihood.strength), site.linear[0].shape
+    unit, (width,) = site.scaled(1 / channel.likelihood.strength), site.linear.shape
     return Past(
-        (unit.linear[0][None], np.zeros((1, 0))),
-        (unit.precision[0][None], np.zeros((1, width, 0)), np.zeros((1, 0, 0))),
+        (unit.linear[None], np.zeros((1, 0))),
+        (unit.precision[None], np.zeros((1, width, 0)), np.zeros((1, 0, 0))),
         np.zeros((1, 1)),  # what the points leave open is part of the energy there
         np.array([count]),
         np.array([energy]),
@@ -140,7 +140,7 @@ def _unmixed(blank, site, count, energy):
 
 def _site(found, prefix):
     """A site of that version."""
-    return Site((found[f"{prefix}linear_0"],), (found[f"{prefix}precision_0"],))
+    return Site(found[f"{prefix}linear_0"], found[f"{prefix}precision_0"])
 
 
 def _channel(part):

@@ -392,7 +392,7 @@ def test_a_column_that_never_moves():
 def level_variances(model):
     """What is left to be known of the level of each latent parameter, by channel."""
     state, spreads = model.state, model.state.plain.basis_spreads()[:, 0]
-    variances = spreads**2 * np.diag(state.posterior.covariance[0])[-len(spreads) :]
+    variances = spreads**2 * np.diag(state.posterior.covariance)[-len(spreads) :]
     assert np.all(variances < 0.5 * spreads**2)  # the data say something
     return dict(
         zip(model.channels, np.split(variances, state.plain.outputs.first[1:]), strict=True)

@@ -16,7 +16,6 @@ from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant
 from streamgp.parameters import Positive, free_size, free_vector, replaced, unwrap, with_free
 
-FACTORISED = pytest.mark.parametrize("factorised", [False, True], ids=["joint", "factorised"])
 MEANS = pytest.mark.parametrize("mean", [NONE, Constant()], ids=["no mean", "level"])
 SPREAD = 2.0
 OLD = np.array([-2.7, -1.4, -0.2, 0.9, 2.1, 3.0])
@@ -33,9 +32,9 @@ def data(rows=60, seed=0):
 LEVEL = Constant()
 
 
-def learned(factorised=False, mean=LEVEL):
+def learned(mean=LEVEL):
     """A state of two latent functions with their own points, after one batch."""
-    learner = Learner(learning=None, factorised=factorised)
+    learner = Learner(learning=None)
     channel = build.channel(build.gaussian(0.3), [[1.0, 0.5]], mean=mean, spread=SPREAD)
     state = learner.init(build.model([channel], (1.0, 0.6)), build.points(OLD, OLD + 0.1))
     return learner, learner.step(state, data())[0]
@@ -46,10 +45,9 @@ def assert_same(learner, a, b, tolerance=1e-6):
         np.testing.assert_allclose(got, wanted, atol=tolerance)
 
 
-@FACTORISED
 @MEANS
-def test_a_superset_loses_nothing_and_the_way_back_neither(factorised, mean):
-    learner, state = learned(factorised, mean)
+def test_a_superset_loses_nothing_and_the_way_back_neither(mean):
+    learner, state = learned(mean)
     shuffled = np.random.default_rng(1).permutation(np.concatenate([OLD, MORE]))
     superset = build.points(shuffled, np.concatenate([MORE[1:], OLD + 0.1]))
     there = learner.move(state, superset)
@@ -60,31 +58,28 @@ def test_a_superset_loses_nothing_and_the_way_back_neither(factorised, mean):
 def test_the_same_points_are_the_identity():
     learner, state = learned()
     again = learner.move(state, state.points)
-    np.testing.assert_allclose(again.site.precision[0], state.site.precision[0], atol=1e-6)
+    np.testing.assert_allclose(again.site.precision, state.site.precision, atol=1e-6)
     assert_same(learner, again, state, 1e-8)
 
 
-@FACTORISED
 @MEANS
 @pytest.mark.parametrize("points", [OLD[:1], OLD[::2], OLD + 0.01, MORE, np.linspace(50, 60, 5)])
-def test_any_move_keeps_the_site_positive_and_variances_below_the_prior(factorised, mean, points):
-    learner, state = learned(factorised, mean)
+def test_any_move_keeps_the_site_positive_and_variances_below_the_prior(mean, points):
+    learner, state = learned(mean)
     moved = learner.move(state, build.points(points, points))
-    assert np.linalg.eigvalsh(block_diag(*moved.site.precision)).min() > -1e-9
+    assert np.linalg.eigvalsh(moved.site.precision).min() > -1e-9
     centre, covariance = learner.predict(moved, TEST, 0)
     assert np.isfinite(centre).all()
     assert (covariance > 0).all()
     assert (covariance <= 1.25 + mean.size * SPREAD**2 + 1e-9).all()
 
 
-@FACTORISED
-def test_points_behind_the_old_ones_leave_every_number_as_it_was(factorised):
-    learner, state = learned(factorised=factorised)
+def test_points_behind_the_old_ones_leave_every_number_as_it_was():
+    learner, state = learned()
     many = np.concatenate([OLD, np.linspace(4, 8, 20)])
     more = build.points(many, np.concatenate([OLD + 0.1, MORE]))
     extended = placement.extended(state, more)
-    sizes = [26, 10, 1] if factorised else [37]
-    assert [len(a) for a in extended.site.linear] == sizes
+    assert len(extended.site.linear) == 37
     assert extended.past.sizes == (26, 10, 1)
     for got, wanted in zip(extended.past.arrays(), state.past.arrays(), strict=True):
         np.testing.assert_array_equal(got[got != 0], wanted[wanted != 0])
@@ -113,7 +108,7 @@ def test_projection_is_the_old_site_read_through_the_regression():
 
     def on_u(site, chol):  # the site on u rather than v
         inverse = np.linalg.inv(chol)
-        return inverse.T @ site.linear[0], inverse.T @ site.precision[0] @ inverse
+        return inverse.T @ site.linear, inverse.T @ site.precision @ inverse
 
     linear, precision = on_u(state.site, old_chol)
     got_linear, got_precision = on_u(moved.site, new_chol)
@@ -122,9 +117,8 @@ def test_projection_is_the_old_site_read_through_the_regression():
     np.testing.assert_allclose(got_precision, wanted, rtol=1e-6, atol=1e-6)
 
 
-@FACTORISED
-def test_rewhitening_changes_the_prior_and_not_the_site_on_u(factorised):
-    _, state = learned(factorised=factorised)
+def test_rewhitening_changes_the_prior_and_not_the_site_on_u():
+    _, state = learned()
     other = build.model([build.channel(build.gaussian(0.3), [[1.0, 0.5]])], (0.7, 1.1), (2.0, 0.5))
     old, new = (Prior.of(unwrap(m), state.points).chols for m in (state.model, other))
     site = through(state.site, list(map(np.linalg.solve, old, new)))
@@ -133,8 +127,8 @@ def test_rewhitening_changes_the_prior_and_not_the_site_on_u(factorised):
     v_old = np.linalg.solve(block_diag(*old, 1.0), u)
 
     def log_site(s, v):
-        precision = block_diag(*s.precision)
-        return np.concatenate(s.linear) @ v - 0.5 * v @ precision @ v
+        precision = s.precision
+        return s.linear @ v - 0.5 * v @ precision @ v
 
     np.testing.assert_allclose(log_site(site, v_new), log_site(state.site, v_old), rtol=1e-8)
 
@@ -184,10 +178,9 @@ def read(model, past):
     return reading.beside(past) + condition(reading.site(past)).log_evidence
 
 
-@FACTORISED
-def test_projected_channels_are_read_under_weights_that_are_learned_later(factorised):
+def test_projected_channels_are_read_under_weights_that_are_learned_later():
     """As if the points had been dropped after the weights were learned."""
-    learner = Learner(VEM(cells=0), factorised=factorised)
+    learner = Learner(VEM(cells=0))
     state, points = several(learner), build.points(NEW, NEW)
     before = learner.move(state, points)
     other = elsewhere(state.model)
@@ -195,11 +188,9 @@ def test_projected_channels_are_read_under_weights_that_are_learned_later(factor
     late = before.replace(model=other)
     assert late.reading.beside(late.past) == pytest.approx(after.reading.beside(after.past))
     for part in ("linear", "precision"):
-        for got, wanted, old in zip(
-            *(getattr(s.site, part) for s in (late, after, before)), strict=True
-        ):
-            np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
-            assert np.max(np.abs(got - old)) > 0.1
+        got, wanted, old = (getattr(s.site, part) for s in (late, after, before))
+        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+        assert np.max(np.abs(got - old)) > 0.1
 
 
 def test_what_is_projected_is_a_bound_on_the_evidence():
@@ -246,10 +237,9 @@ def dense_bounds(model, rows):
     return evidences[0] - slack[0], evidences[1] - slack[1], evidences[2]
 
 
-@FACTORISED
-def test_learning_goes_on_where_points_were_dropped(factorised):
+def test_learning_goes_on_where_points_were_dropped():
     """What is kept implies the site that the step came to, with other kernels too."""
-    learner = Learner(VEM(evaluations=4, cells=0), factorised=factorised)
+    learner = Learner(VEM(evaluations=4, cells=0))
     state = several(learner, kernels=True, classes=False)
     state = learner.move(state, build.points(NEW, NEW))
     learned = build.learned(learner, state, draw_several(1))
@@ -257,31 +247,26 @@ def test_learning_goes_on_where_points_were_dropped(factorised):
     after, info = learner.step(state, draw_several(1))
     assert info.finite
     wanted = learned.trial.setting.site(learned.fit.rows)
-    for got, own in zip(
-        (*after.site.linear, *after.site.precision),
-        (*wanted.linear, *wanted.precision),
-        strict=True,
-    ):
+    for part in ("linear", "precision"):
+        got, own = getattr(after.site, part), getattr(wanted, part)
         np.testing.assert_allclose(got, own, rtol=0, atol=1e-8 * (1 + np.max(np.abs(own))))
 
 
-@FACTORISED
-def test_a_faded_state_fades_as_a_whole(factorised):
-    learner = Learner(VEM(cells=0), factorised=factorised)
+def test_a_faded_state_fades_as_a_whole():
+    learner = Learner(VEM(cells=0))
     state = learner.move(several(learner), build.points(NEW, NEW))
     state, _ = learner.step(state, draw_several(1), learn=False)
     faded = learner.tempered(state, 0.25)
     for part in ("linear", "precision"):
-        for got, wanted in zip(*(getattr(s.site, part) for s in (faded, state)), strict=True):
-            np.testing.assert_allclose(got, 0.25 * wanted, rtol=1e-9, atol=1e-9)
+        got, wanted = (getattr(s.site, part) for s in (faded, state))
+        np.testing.assert_allclose(got, 0.25 * wanted, rtol=1e-9, atol=1e-9)
     assert faded.count == pytest.approx(0.25 * state.count)
     beside = [float(s.past.energy.sum() + s.past.slack.sum()) for s in (faded, state)]
     assert beside[0] == pytest.approx(0.25 * beside[1])
 
 
-@FACTORISED
-def test_points_come_back_behind_those_that_were_kept(factorised):
-    learner = Learner(VEM(cells=0), factorised=factorised)
+def test_points_come_back_behind_those_that_were_kept():
+    learner = Learner(VEM(cells=0))
     state = learner.move(several(learner), build.points(NEW, NEW))
     wide = placement.extended(state, build.points(np.append(NEW, [5.0, 6.0]), np.append(NEW, 4.0)))
     for d in range(3):
@@ -291,12 +276,11 @@ def test_points_come_back_behind_those_that_were_kept(factorised):
             np.testing.assert_allclose(got, wanted, atol=1e-7)
 
 
-@FACTORISED
-def test_a_channel_may_come_after_points_were_dropped(factorised):
+def test_a_channel_may_come_after_points_were_dropped():
     """It changes nothing that is known, though it has mean functions of its own."""
     x = np.linspace(0, 6, 40)
     model = sgp.ContinualGP(
-        {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=2, factorised=factorised,
+        {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=2,
         inducing=sgp.Adaptive(budget=5), mean={"a": None},
     )  # fmt: skip
     for shift in (0.0, 5.0):

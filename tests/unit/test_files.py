@@ -240,7 +240,6 @@ def test_a_model_without_data_keeps_its_settings():
         {"a b/ü": sgp.Categorical(3), "c": sgp.StudentT(df=np.float64(5.0))},
         latents=[sgp.RBF() * sgp.Periodic(period=sgp.fixed(7.0)), foreign],
         inducing=sgp.Adaptive(1e-3, 40),
-        factorised=True,
         batch_rows=100,
         seed=7,
     )

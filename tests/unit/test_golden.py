@@ -50,10 +50,8 @@ def assert_close(got, wanted, tolerance=1e-8):
 
 
 def assert_sites_close(got, wanted, tolerance):
-    for parts in zip(got.linear, wanted.linear, strict=True):
-        assert_close(*parts, tolerance)
-    for parts in zip(got.precision, wanted.precision, strict=True):
-        assert_close(*parts, tolerance)
+    assert_close(got.linear, wanted.linear, tolerance)
+    assert_close(got.precision, wanted.precision, tolerance)
 
 
 def assert_memories_close(state, before, gradient, precision):
@@ -74,7 +72,7 @@ def assert_energies_close(case, state, prefix):
 
 
 def episode_of(case):
-    options = Options(case.learner.factorised, case.learner.e_rounds, case.learner.e_tolerance)
+    options = Options(case.learner.e_rounds, case.learner.e_tolerance)
     return Episode(case.state, case.state.model.batch(case.rows), options)
 
 

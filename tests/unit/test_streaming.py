@@ -41,8 +41,8 @@ def one_by_one(learner, state, rows):
 def assert_same_state(got, wanted, tolerance=1e-8):
     """What was said, mixed and unmixed, and what is remembered."""
     for a, b in (
-        (got.site.linear[0], wanted.site.linear[0]),
-        (got.site.precision[0], wanted.site.precision[0]),
+        (got.site.linear, wanted.site.linear),
+        (got.site.precision, wanted.site.precision),
         *zip(got.past.arrays(), wanted.past.arrays(), strict=True),
         (got.memory.gradient, wanted.memory.gradient),
     ):
@@ -136,7 +136,7 @@ def test_blocks_of_gaussian_rows_keep_their_order():
     together, scores = learner.filter(state, rows)
     apart, wanted = one_by_one(learner, state, rows)
     np.testing.assert_allclose(scores, wanted, atol=1e-9)
-    np.testing.assert_allclose(together.site.precision[0], apart.site.precision[0], atol=1e-8)
+    np.testing.assert_allclose(together.site.precision, apart.site.precision, atol=1e-8)
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -173,8 +173,8 @@ def test_rows_of_several_channels_and_latents():
     together, scores = learner.filter(state, rows)
     apart, wanted = one_by_one(learner, state, rows)
     np.testing.assert_allclose(scores, wanted, atol=1e-6)
-    np.testing.assert_allclose(together.site.precision[0], apart.site.precision[0], atol=1e-6)
-    np.testing.assert_allclose(together.site.linear[0], apart.site.linear[0], atol=1e-6)
+    np.testing.assert_allclose(together.site.precision, apart.site.precision, atol=1e-6)
+    np.testing.assert_allclose(together.site.linear, apart.site.linear, atol=1e-6)
 
 
 @pytest.mark.parametrize(

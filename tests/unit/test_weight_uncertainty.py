@@ -45,8 +45,8 @@ def moments_of_latents(state, x):
         features.append(a)
         left.append(own)
     size = sum(map(len, Z))
-    covariance = np.linalg.inv(np.eye(len(state.site.linear[0])) + state.site.precision[0])
-    mean = (covariance @ state.site.linear[0])[:size]
+    covariance = np.linalg.inv(np.eye(len(state.site.linear)) + state.site.precision)
+    mean = (covariance @ state.site.linear)[:size]
     covariance = covariance[:size, :size]
     first, second = np.zeros((len(x), 2)), np.zeros((len(x), 2, 2))
     for n in range(len(x)):

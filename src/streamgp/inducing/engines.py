@@ -103,8 +103,8 @@ class Engines:
             raise ConfigurationError(
                 problem(
                     "an engine that suits the settings",
-                    'engine="chain" with `inducing` or `factorised`, which it does not have',
-                    'Leave those out, or ask for engine="dense".',
+                    'engine="chain" with `inducing`, which it does not have',
+                    'Leave it out, or ask for engine="dense".',
                 )
             )
 
@@ -151,4 +151,4 @@ class Engines:
         """Whether the settings leave room for a chain."""
         if self.choice == "dense":
             return False
-        return not self.settings.factorised and self.strategy == Adaptive()
+        return self.strategy == Adaptive()

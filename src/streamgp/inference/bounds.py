@@ -33,9 +33,8 @@ def expected_log_density(model: MultiTaskGP, batch: Batch, at_rows: Marginals) -
 
 def expected_log_sites(batch: Batch, rows: RowSites, at_rows: Marginals) -> float:
     """E_q[log t(v)] of the rows' sites: what conditioning on them added to the evidence."""
-    total = float(np.vdot(rows.linear, at_rows.block_means))
-    for mean in at_rows.block_means.T:
-        total -= 0.5 * float(mean @ times(batch, rows.precision, mean))
+    mean = at_rows.centred
+    total = float(rows.linear @ mean) - 0.5 * float(mean @ times(batch, rows.precision, mean))
     for precision, explained in zip(rows.precision, at_rows.explained, strict=True):
         total -= 0.5 * float(np.vdot(precision, explained))
     return total

@@ -101,10 +101,6 @@ class AnyLearner(Protocol):
         """The least noise that the arithmetic can take, as a part of the spread of data."""
 
     @property
-    def can_filter(self) -> bool:
-        """Whether samples can be taken one after the other by `filter`."""
-
-    @property
     def samples_together(self) -> int:
         """How many samples `filter` is best given at a time."""
 

@@ -27,10 +27,8 @@ class _Search:
     """Column by column: w, and its products with itself, I + Λ, S and m."""
 
     def __init__(self, prior: Prior, site: Site, posterior: Posterior):
-        # Factorised blocks lie along the diagonal.
-        self.precision = block_diag(*[symmetric(p) + np.eye(len(p)) for p in site.precision])
-        self.covariance = block_diag(*posterior.covariance)
-        self.mean = np.concatenate(posterior.mean)
+        self.precision = symmetric(site.precision) + np.eye(len(site.precision))
+        self.covariance, self.mean = posterior.covariance, posterior.mean
         w = block_diag(*[solve_lower(chol, np.eye(len(chol))) for chol in prior.chols])
         # The weights of the mean functions are part of v, but no point expresses them.
         w = np.pad(w, ((0, len(self.mean) - len(w)), (0, 0)))

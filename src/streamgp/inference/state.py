@@ -94,7 +94,7 @@ class State:
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
         """E_q[β]: the expected weights of each latent parameter's mean functions."""
         spreads = self.reading.spreads
-        every = np.concatenate(self.posterior.mean)
+        every = self.posterior.mean
         return spreads * every[len(every) - spreads.size :].reshape(spreads.shape)
 
     @property

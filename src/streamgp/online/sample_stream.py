@@ -93,7 +93,7 @@ class Streamer:
         state = progress.state
         if state is None or updater.forgetting.factor < 1:
             return none
-        if not updater.engines.of(state).learner.can_filter or not _has_spread(state):
+        if not _has_spread(state):
             return none
         introduced = np.asarray([progress.seen[name] > 0 for name in rows.names])
         rows = rows.take(slice(_leading(introduced[rows.channel])))

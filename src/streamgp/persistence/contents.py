@@ -202,15 +202,15 @@ def _check_state(
     if isinstance(state, ChainState):
         check_chain(state, axes, trusted)
     else:
-        _check_dense(state, updater, axes)
+        _check_dense(state, axes)
 
 
-def _check_dense(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
+def _check_dense(state: State, axes: Sequence[Axis]) -> None:
     widths = {z.shape[1] for z in state.points if z.ndim == 2}
     require(len(widths) == 1 and all(z.ndim == 2 for z in state.points), "inducing points")
     require(widths.pop() == len(axes), "an axis for every input column")
     require(len(state.points) == sum(state.model.draws), "points of every latent function")
-    _check_sizes(state, factorised=updater.engines.settings.factorised)
+    _check_sizes(state)
     require(_is_double(state) and state.is_finite(), "finite numbers in the state")
 
 
@@ -222,19 +222,19 @@ def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequenc
     require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
 
 
-def _check_sizes(state: State, *, factorised: bool) -> None:
+def _check_sizes(state: State) -> None:
     model, sizes = state.model, [len(z) for z in state.points]
-    blank = empty(model.outputs, sizes, model.basis_size, factorised=factorised)
+    blank = empty(model.outputs, sizes, model.basis_size)
     require(_sizes(state.past.arrays()) == _sizes(blank.arrays()), "a past of that size")
     if state.cells is not None:
-        _check_cells(state.cells, state, factorised=factorised)
+        _check_cells(state.cells, state)
 
 
-def _check_cells(cells: Cells, state: State, *, factorised: bool) -> None:
+def _check_cells(cells: Cells, state: State) -> None:
     blank, size = Cells.none(state.model, state.points[0].shape[1]), cells.size
     wanted = [(size, *array.shape[1:]) for array in blank.arrays()[:-2]]
     wanted += _sizes(blank.arrays()[-2:])
-    require(not factorised and _sizes(cells.arrays()) == wanted, "cells of that size")
+    require(_sizes(cells.arrays()) == wanted, "cells of that size")
     inside = (cells.channel >= 0) & (cells.channel < len(state.model.channels))
     whole = cells.channel.shape == (size,) and cells.channel.dtype == np.int64
     require(whole and bool(inside.all()), "the channel of each cell")

@@ -38,7 +38,6 @@ class Kind(NamedTuple):
     names: tuple[str, ...]
     latents: int | None = None
     width: int = 1
-    factorised: bool = False
     largest: int = 8  # rows in a batch
 
 
@@ -64,7 +63,6 @@ def kinds(seed: int, names: Sequence[str], mixtures: int) -> list[Kind]:
                 own,
                 latents=1 + index % 3,
                 width=2 if index == 1 else 1,
-                factorised=index == 4,
                 largest=100 if index == 0 else 8,
             )
         )
@@ -82,7 +80,6 @@ def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None
         latents=kind.latents,
         inducing=_placement(world, generator),
         forgetting=float(generator.choice([1.0, 1.0, 0.95])),
-        factorised=kind.factorised,
         seed=int(generator.integers(100)),
     )
     steps = int(generator.integers(20, 120))

@@ -37,7 +37,7 @@ def parted(
     stays = staying(state.plain, rows, most)
     if not stays.any():
         return None, Left(setting, fit.rows, fit.marginals)
-    linear, precision = by_row(batch, fit.rows.linear[:, 0], fit.rows.precision)
+    linear, precision = by_row(batch, fit.rows.linear, fit.rows.precision)
     still_open = OpenRows.of(state.plain, rows.take(stays), linear[stays], precision[stays])
     if stays.all():
         return still_open, None

@@ -61,12 +61,11 @@ class ChainLearner:
 
     @property
     def _options(self) -> Options:
-        return Options(False, self.e_rounds, self.e_tolerance)
+        return Options(self.e_rounds, self.e_tolerance)
 
     # Hyperparameters are learned by passes over the whole chain.
     cost_grows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
-    can_filter: ClassVar[bool] = True
     samples_together: ClassVar[int] = 4096
     # Where noise is less than that part of the data's spread, rounding would take over.
     least_noise: ClassVar[float] = 1e-4

@@ -111,7 +111,7 @@ def first_sites_beside(
     gradient, precision = per_row(
         lambda c, *row: c.first_site(*row), model, batch, before.mean, before.covariance
     )
-    linear = gradient[:, None] + times(batch, precision, before.block_means)
+    linear = gradient + times(batch, precision, before.centred)
     for run, own, old in zip(batch.runs, precision, known.precision, strict=True):
         stays = is_held[run.rows]
         own[stays] = old[stays]
@@ -151,12 +151,12 @@ def sorted_by_run(
 def sorted_sites(batch: Batch, linear: Vectors, precision: Squares) -> RowSites:
     """Sites of rows as they came, as a batch has them."""
     flat, blocks = sorted_by_run(batch, linear, precision)
-    return RowSites(flat[:, None], blocks)
+    return RowSites(flat, blocks)
 
 
 def sites_of_some(batch: Batch, sites: RowSites, which: np.ndarray, some: Batch) -> RowSites:
     """The sites of some rows, which are a batch of their own."""
-    linear, precision = by_row(batch, sites.linear[:, 0], sites.precision)
+    linear, precision = by_row(batch, sites.linear, sites.precision)
     return sorted_sites(some, linear[which], precision[which])
 
 
@@ -165,7 +165,7 @@ def marginals_of_some(
 ) -> Marginals:
     """q(f) of some rows, which are a batch of their own."""
     mean, covariance = by_row(batch, at_rows.mean, at_rows.covariance)
-    own, explained = by_row(batch, at_rows.block_means[:, 0], at_rows.explained)
+    own, explained = by_row(batch, at_rows.centred, at_rows.explained)
     means, covariances = sorted_by_run(some, mean[which], covariance[which])
-    block_means, blocks = sorted_by_run(some, own[which], explained[which])
-    return Marginals(means, covariances, block_means[:, None], blocks)
+    centred, blocks = sorted_by_run(some, own[which], explained[which])
+    return Marginals(means, covariances, centred, blocks)

@@ -58,13 +58,13 @@ class Seen:
         """Rows that see states in some way."""
         values = model.basis(batch)
         basis = basis_design(model, batch, values, known.mixing.reading.spreads)
-        mixed = Mixed.of(model, batch, factorised=False, basis=basis)
+        mixed = Mixed.of(model, batch, basis)
         scaled, owner = between.design * known.law.scale_of_two, known.law.owner_of_two
         design = np.empty((batch.flat_size, scaled.shape[1]))
         for run, w in zip(batch.runs, mixed.weights, strict=True):
             part = w[:, :, owner] * scaled[run.rows, None, :]
             design[run.flat] = part.reshape(-1, scaled.shape[1])
-        features = Features((), mixed.slack(between.open), mixed.offset)
+        features = Features(design, mixed.slack(between.open), mixed.offset)
         return cls(model, batch, between, design, values, basis, features)
 
     def of_latents(self, values: Int[np.ndarray, " N"]) -> Int[np.ndarray, " R"]:
@@ -92,13 +92,13 @@ class Seen:
         """From the means of f as functions of g, less offsets and mean functions, and design·V."""
         batch = self.batch
         by_g[:, 1:] += self.basis
-        block_means = by_g @ weights.first
+        centred = by_g @ weights.first
         own = inner(batch, bent, self.design)
         of_beta = by_g[:, 1:]
         explained = add(own, inner(batch, of_beta @ weights.covariance, of_beta))
         return Marginals(
-            mean=self.features.offset + block_means,
+            mean=self.features.offset + centred,
             covariance=add(explained, self.features.slack),
-            block_means=block_means[:, None],
+            centred=centred,
             explained=explained,
         )

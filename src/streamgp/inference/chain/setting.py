@@ -64,11 +64,6 @@ class ChainSetting:
         """The rows' latent parameters before any data."""
         return self.seen.features
 
-    @property
-    def blocks(self) -> int:
-        """One: states and weights are joint."""
-        return 1
-
     def conditioned(self, rows: RowSites) -> tuple[ChainPosterior, Marginals]:
         """q given the past and these row sites, and what it says at the rows."""
         sites = self.base.sites + self.sites(rows)
@@ -144,7 +139,7 @@ class ChainSetting:
         size, weights = seen.design.shape[1], seen.basis.shape[1]
         whole = np.concatenate([seen.design, seen.basis], axis=1)
         bent = times(batch, rows.precision, whole)
-        pulled = whole * rows.linear
+        pulled = whole * rows.linear[:, None]
         columns = 1 + weights
         both = np.einsum("ri,rj->rij", whole, bent)
         by_row = self._of_flat
@@ -178,7 +173,7 @@ class ChainSetting:
             strength = model.channels[group.channel].likelihood.strength
             own, by = features[group.rows], ByInterval.of(self.place[group.rows])
             squares = own[:, upper] * own[:, lower]
-            b = rows.linear[group.flat, 0].reshape(-1, group.latents) / strength
+            b = rows.linear[group.flat].reshape(-1, group.latents) / strength
             p = rows.precision[group.run][group.within] / strength
             pairs, j, k = outputs.within[group.channel]
             first = int(outputs.first[group.channel])

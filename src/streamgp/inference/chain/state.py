@@ -88,7 +88,7 @@ class Totals:
             weight = p[:, j, k]
             slack[pairs] += (between.open[:, group.rows] @ weight).T
             mass[pairs] += weight.sum(axis=0)
-            own_count, own_energy, _ = counted(model, group)
+            own_count, own_energy = counted(model, group)
             count[group.channel] += own_count
             energy[group.channel] += own_energy
         return Totals(slack, mass, count, energy)
