@@ -14,11 +14,9 @@ from streamgp.errors import (
     StreamGPError,
     UnknownKeyError,
 )
-from streamgp.fleet import Fleet, FleetReport
+from streamgp.fleet import Fleet
 from streamgp.gp import ContinualGP, from_bytes, load
-from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
-from streamgp.inference.learner import Learner
-from streamgp.inference.state import State
+from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined
 from streamgp.inference.vem import VEM
 from streamgp.kernels import (
     CARMA,
@@ -55,13 +53,11 @@ from streamgp.likelihoods import (
 )
 from streamgp.merging import merge
 from streamgp.model.means import Constant, Events, Mean, Seasonal, Trend
-from streamgp.model.periods import SuggestedPeriod, suggest_periods
+from streamgp.model.periods import suggest_periods
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
 from streamgp.parameters import fixed
-from streamgp.prediction.components import Component, Components
 from streamgp.prediction.prediction import Prediction
-from streamgp.prediction.predictor import Predictions
 from streamgp.registry import register
 from streamgp.store import Store
 from streamgp.version import __version__ as __version__
@@ -79,8 +75,6 @@ __all__ = [
     "BudgetWarning",
     "Categorical",
     "Censored",
-    "Component",
-    "Components",
     "ConfigurationError",
     "Constant",
     "ContinualGP",
@@ -92,7 +86,6 @@ __all__ = [
     "FileError",
     "Fixed",
     "Fleet",
-    "FleetReport",
     "Forgetting",
     "FunctionKernel",
     "Gamma",
@@ -101,7 +94,6 @@ __all__ = [
     "HeteroscedasticGaussian",
     "KMeans",
     "Kernel",
-    "Learner",
     "Likelihood",
     "Linear",
     "LogNormal",
@@ -116,23 +108,19 @@ __all__ = [
     "Periodic",
     "Poisson",
     "Prediction",
-    "Predictions",
     "RationalQuadratic",
     "Refined",
     "Result",
     "Seasonal",
     "SourceError",
     "StaleError",
-    "State",
     "Store",
     "StoreError",
     "StreamGPError",
     "StudentT",
-    "SuggestedPeriod",
     "Trend",
     "UnknownKeyError",
     "UpdateReport",
-    "View",
     "Weighted",
     "fixed",
     "from_bytes",

@@ -373,7 +373,6 @@ class ContinualGP(plot.Drawn):
         inputs: Any = None,
         value: Any = None,
         columns: Any = None,
-        ahead: bool = True,
         learn: bool = True,
         progress: bool = False,
     ) -> UpdateReport:
@@ -392,8 +391,6 @@ class ContinualGP(plot.Drawn):
             value: The column with the values, if a frame is long; a list of columns where
                 observations are several numbers.
             columns: Columns of a wide frame that are not called as usual, as in `update`.
-            ahead: Whether points are placed for several samples at a time. Without it they are
-                placed as by single updates too, which is slower where there are new ones.
             learn: Whether hyperparameters may be learned. Without it they stay as they are, which
                 is fastest.
             progress: Whether to show a progress bar.
@@ -422,7 +419,7 @@ class ContinualGP(plot.Drawn):
             self._note_epochs(intake)
             start, rows = replaced(now, schema=intake.schema), intake.rows
             with progress_bar(rows.size, "samples", shown=progress) as advance:
-                streamer = Streamer(updater, ahead, learn)
+                streamer = Streamer(updater, learn)
                 return self._keep(streamer.stream(start, rows, advance), intake)
 
     @on_one_blas_thread

@@ -104,7 +104,7 @@ ODD = [
     {"class": "streamgp.Gaussian", "fields": {}},
     {"class": "streamgp.RBF", "fields": {"lengthscale": 1.0, "variance": "x"}},
     {"class": "streamgp.Likelihood", "fields": {}},
-    {"class": "streamgp.Adaptive", "fields": {"tolerance": 2.0, "budget": 1, "drop": None}},
+    {"class": "streamgp.Adaptive", "fields": {"tolerance": 2.0, "budget": 1, "moves": None}},
     {"class": "streamgp.VEM", "fields": {"rounds": "1", "evaluations": 1, "every": 1}},
     {"class": "streamgp.Frozen", "fields": {"number": 0.5}},
     {"class": "tinygp.Matern32", "fields": {"scale": 1.0}},

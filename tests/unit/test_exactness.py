@@ -141,7 +141,7 @@ def test_what_a_step_computed_on_the_way_is_what_its_state_implies():
     assert state.plain.kernels[0].lengthscale != 1.0
     bare = state.replace()
     for kept, fresh in (
-        (state.prior.chols, bare.prior.chols),
+        *zip(state.prior.chols, bare.prior.chols, strict=True),
         (state.posterior.mean, bare.posterior.mean),
         (state.posterior.chol, bare.posterior.chol),
     ):

@@ -183,18 +183,17 @@ def test_rows_of_several_channels_and_latents():
     ids=["real", "count", "learned"],
 )
 def test_update_many_is_many_updates(name, learning, tolerance):
-    """With points added on the way. An M step may stop an evaluation sooner or later."""
+    """An M step may stop an evaluation sooner or later."""
     likelihood, y = FAMILIES[name]
-    settings = {"inducing": sgp.Adaptive(1e-2), "learning": learning}
+    settings = {"inducing": sgp.Fixed(np.linspace(0, 12, 10)), "learning": learning}
     fast, slow = (sgp.ContinualGP(likelihood, **settings) for _ in range(2))
     for model in (fast, slow):
         model.update(X[:20], y[:20])
-    report = fast.update_many(X[20:], y[20:], ahead=False)
+    report = fast.update_many(X[20:], y[20:])
     scores = [slow.update(X[i], y[i]).log_predictive["y"] for i in range(20, 90)]
     np.testing.assert_allclose(report.log_predictive_rows["y"], scores, atol=tolerance)
     assert_alike(fast, slow, tolerance=tolerance)
     assert repr(fast) == repr(slow)
-    assert report.inducing_after > report.inducing_before
 
 
 @pytest.mark.parametrize("name", ["real", "count"])

@@ -134,7 +134,7 @@ def _check(model: sgp.ContinualGP) -> None:
     assert state.is_finite(), "not finite"
     precisions = [state.memory.precision]
     if isinstance(state, State):
-        precisions += state.site.precision
+        precisions.append(state.site.precision)
     for what in precisions:
         values = np.linalg.eigvalsh(what) if what.size else np.zeros(1)
         assert values[0] >= -ROUNDING * max(values[-1], 1.0), f"precision of {values[0]}"
