@@ -27,7 +27,6 @@ from streamgp.errors import (
 )
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
 from streamgp.inducing.engines import KEEP, Engines
-from streamgp.inference.carry import Carry, Projection
 from streamgp.inference.over_time.state import RowState
 from streamgp.inference.engine import AnyLearner
 from streamgp.inference.learner import Learner
@@ -79,10 +78,6 @@ class ContinualGP(plot.Drawn):
         mixing: Mixing weights (J, Q) of some channels to start from, or `fixed` ones.
         forgetting: A number below 1, for data that drift: the part of what is known about the past
             that is left after each update. Or a `Forgetting`, which counts by input instead.
-        factorised: Whether each latent function has a posterior of its own instead of a joint one.
-            That is cheaper for many latent functions, but ignores their posterior correlation.
-        carry: The rule for dropped inducing points where there are no cells (`VEM.cells`):
-            `Projection`, or `Marginals`, which turns cells off.
         batch_rows: The number of rows whose features are held in memory together. A larger batch
             is folded in by random parts. Unless its channels are Gaussian, further passes over the
             parts then find the posterior that all rows at once would have.
@@ -98,8 +93,7 @@ class ContinualGP(plot.Drawn):
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
             (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
             that does not grow with the length of the stream. "dense": as values at inducing points,
-            for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
-            `carry` are left alone.
+            for everything. "auto": a chain where that is possible and `inducing` is left alone.
         keep: Over one input, on a chain: how many observations are kept. What a model knows of the
             past is computed from them, and everything can be learned again. Beyond that number,
             neighbouring observations of `Gaussian` channels are joined where that loses least;
@@ -135,8 +129,6 @@ class ContinualGP(plot.Drawn):
         learning: VEM | None = VEM(),  # noqa: B008 (frozen)
         mixing: Mapping[str, Parameter] | None = None,
         forgetting: float | Forgetting = 1.0,
-        factorised: bool = False,
-        carry: Carry = Projection(),  # noqa: B008 (frozen)
         batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
@@ -149,7 +141,7 @@ class ContinualGP(plot.Drawn):
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         weights = dict(mixing or {})
-        learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
+        learner = Learner(learning, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
         engines = Engines(engine, as_strategy(inducing), learner, keep)
         specification = Specification(
@@ -384,7 +376,6 @@ class ContinualGP(plot.Drawn):
         inputs: Any = None,
         value: Any = None,
         columns: Any = None,
-        ahead: bool = True,
         learn: bool = True,
         progress: bool = False,
     ) -> UpdateReport:
@@ -403,8 +394,6 @@ class ContinualGP(plot.Drawn):
             value: The column with the values, if a frame is long; a list of columns where
                 observations are several numbers.
             columns: Columns of a wide frame that are not called as usual, as in `update`.
-            ahead: Whether points are placed for several samples at a time. Without it they are
-                placed as by single updates too, which is slower where there are new ones.
             learn: Whether hyperparameters may be learned. Without it they stay as they are, which
                 is fastest.
             progress: Whether to show a progress bar.
@@ -433,7 +422,7 @@ class ContinualGP(plot.Drawn):
             self._note_epochs(intake)
             start, rows = replaced(now, schema=intake.schema), intake.rows
             with progress_bar(rows.size, "samples", shown=progress) as advance:
-                streamer = Streamer(updater, ahead, learn)
+                streamer = Streamer(updater, learn)
                 return self._keep(streamer.stream(start, rows, advance), intake)
 
     @on_one_blas_thread

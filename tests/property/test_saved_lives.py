@@ -110,7 +110,6 @@ def lives(draw, family, most=3):
             st.sampled_from([sgp.Adaptive(), sgp.Adaptive(budget=np.int64(12)), sgp.KMeans(5)])
         ),
         "mean": draw(st.sampled_from([sgp.Constant(), None, sgp.Constant() + sgp.Trend()])),
-        "factorised": draw(st.booleans()),
         "weight_uncertainty": draw(st.booleans()),
     }
     unit = 10.0 ** draw(EXPONENTS)

@@ -312,7 +312,6 @@ def test_the_engine_is_chosen_by_what_is_asked_for():
         ({"latents": [sgp.Matern12(), sgp.Periodic() * sgp.Matern52()]}, rows, "chain"),
         ({"latents": sgp.Matern32(), "engine": "dense"}, rows, "dense"),
         ({"latents": sgp.Matern32(), "inducing": sgp.Fixed(X[::4])}, rows, "dense"),
-        ({"latents": sgp.Matern32(), "factorised": True}, rows, "dense"),
         ({"latents": [sgp.Matern32(), sgp.RBF()]}, rows, "dense"),
         ({"latents": sgp.Matern32()}, np.column_stack([X, X % 1]), "dense"),
         ({}, rows, "chain"),
@@ -333,9 +332,8 @@ def test_the_engine_is_chosen_by_what_is_asked_for():
         ({"latents": sgp.Linear() * sgp.Matern32()}, X, ["Markov", "Product"]),
         ({"latents": sgp.Matern32()}, np.column_stack([X, Y]), ["one input", "2 columns", "auto"]),
         ({"latents": sgp.Matern32(), "inducing": sgp.Fixed(X)}, X, ["inducing", "dense"]),
-        ({"latents": sgp.Matern32(), "factorised": True}, X, ["factorised", "dense"]),
     ],
-    ids=["kernel", "product", "two inputs", "inducing", "factorised"],
+    ids=["kernel", "product", "two inputs", "inducing"],
 )
 def test_a_chain_that_cannot_be_says_why(options, inputs, words):
     with pytest.raises(sgp.ConfigurationError) as raised:

@@ -114,7 +114,7 @@ def shared_by(updater: Updater) -> tuple[Shared, Updater]:
             problem(
                 "a model that learns and may be a chain, for `shared=True`",
                 "learning=None" if rule is None else "one that is kept as a dense state",
-                "Leave `learning`, `engine`, `inducing`, `carry` and `factorised` as they are.",
+                "Leave `learning`, `engine` and `inducing` as they are.",
             )
         )
     alone = dataclasses.replace(engines, settings=engines.settings.with_rule(None))

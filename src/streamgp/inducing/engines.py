@@ -13,7 +13,6 @@ from streamgp.inducing.adaptive import Adaptive
 from streamgp.inducing.placement import Placer
 from streamgp.inducing.row_placement import RowPlacer
 from streamgp.inducing.strategy import AbstractStrategy
-from streamgp.inference.carry import Projection
 from streamgp.inference.engine import AnyLearner, AnyState, Points
 from streamgp.inference.learner import Learner
 from streamgp.inference.over_time.learner import RowLearner
@@ -106,8 +105,7 @@ class Engines:
             raise ConfigurationError(
                 problem(
                     "an engine that suits the settings",
-                    'engine="chain" with `inducing`, `factorised`, `carry` or keep=0, which it '
-                    "does not have",
+                    'engine="chain" with `inducing` or keep=0, which it does not have',
                     'Leave those out, or ask for engine="dense".',
                 )
             )
@@ -154,6 +152,4 @@ class Engines:
         """Whether the settings leave room for a chain."""
         if self.choice == "dense" or self.keep == 0:
             return False
-        own = self.settings
-        plain = isinstance(own.carry, Projection) and not own.factorised
-        return plain and self.strategy == Adaptive()
+        return self.strategy == Adaptive()

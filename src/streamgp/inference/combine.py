@@ -24,7 +24,6 @@ from streamgp.inference.memory import Memory
 from streamgp.inference.over_time.kept import Kept
 from streamgp.inference.over_time.state import RowState, with_rows
 from streamgp.inference.past import Past
-from streamgp.inference.sites import Site
 from streamgp.inference.state import State
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, nodes_of
@@ -55,7 +54,6 @@ class Prepared:
         sums: What data said of the latent functions.
         memory: How they depend on hyperparameters in ways that sums cannot tell.
         heard: The observations of each channel.
-        merged: What was said by channels that cannot be told apart.
         cells: The rows as cells; None if they cannot be told from earlier ones.
     """
 
@@ -64,7 +62,6 @@ class Prepared:
     sums: Past
     memory: Memory
     heard: Float[np.ndarray, " D"]
-    merged: Site | None = None
     cells: Cells | None = None
 
 
@@ -102,14 +99,11 @@ def said_since(before: Any, after: Any) -> Prepared | PreparedRows:
         raise _different("states of one engine", "a dense state and one over time")
     memory = before.memory.scaled(-1.0) + after.memory
     _check_same_points(before.points, after.points)
-    merged = after.merged
-    if merged is not None and before.merged is not None:
-        merged = merged + before.merged.scaled(-1.0)
     past = before.past.scaled(-1.0) + after.past
     cells = None
     if after.cells is not None and before.cells is not None:
         cells = after.cells.since(before.cells)
-    return Prepared(after.model, after.points, past, memory, heard, merged, cells)
+    return Prepared(after.model, after.points, past, memory, heard, cells)
 
 
 def combine(prior: Any, prepared: Iterable[Prepared | PreparedRows]) -> Any:
@@ -142,11 +136,9 @@ def combine(prior: Any, prepared: Iterable[Prepared | PreparedRows]) -> Any:
         raise _different("states of one engine", "a dense state and one over time")
     for part in dense:
         _check_same_points(prior.points, part.points)
-    sites = [own for own in (prior.merged, *(p.merged for p in dense)) if own is not None]
     cells = [prior.cells, *(part.cells for part in dense)]
     return prior.replace(
         past=functools.reduce(operator.add, [part.sums for part in dense], prior.past),
-        merged=functools.reduce(operator.add, sites) if sites else None,
         cells=None if None in cells else functools.reduce(operator.add, cells),
         memory=functools.reduce(operator.add, [part.memory for part in dense], prior.memory),
         heard=heard,

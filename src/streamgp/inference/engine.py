@@ -1,7 +1,7 @@
 """What every engine has in common: a state, and a learner of states.
 
 An engine is a way to keep what is known. The dense one keeps inducing values at points of any
-inputs (`State`, `Learner`). The chain keeps states at times (`ChainState`, `ChainLearner`).
+inputs (`State`, `Learner`). The other one keeps rows over time (`RowState`, `RowLearner`).
 Everything above this folder sees these protocols only.
 """
 
@@ -98,10 +98,6 @@ class AnyLearner(Protocol):
     @property
     def least_noise(self) -> float:
         """The least noise that the arithmetic can take, as a part of the spread of data."""
-
-    @property
-    def can_filter(self) -> bool:
-        """Whether samples can be taken one after the other by `filter`."""
 
     @property
     def samples_together(self) -> int:

@@ -35,9 +35,7 @@ def trusted(wrapped: MultiTaskGP, setting: Setting, rows: RowSites, at_rows: Mar
         if is_doubtful:
             own = rows.precision[group.run][group.within]
             more[group.run][group.within] = missing(likelihood, group.y, mean, covariance, own)
-    linear = rows.linear + np.stack(
-        [times(batch, more, mean) for mean in at_rows.block_means.T], axis=1
-    )
+    linear = rows.linear + times(batch, more, at_rows.centred)
     return RowSites(linear, tuple(p + m for p, m in zip(rows.precision, more, strict=True)))
 
 

@@ -14,8 +14,8 @@ from streamgp.data.batch import Batch
 from streamgp.inference import memory
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bound_gradient import (
-    ByBlock,
     ByRows,
+    BySite,
     adjoint,
     by_kernels,
     carried_adjoint,
@@ -71,8 +71,7 @@ class VEM:
             kernels and inducing points that are learned later can be applied to the past. There are
             more of them if every channel would have fewer than four for each inducing point. There
             may be 1.4 times as many before some are joined, and until then a cell is a single row.
-            0 keeps none. Models of more than four channels, factorised posteriors and the carry
-            rule `Marginals` have none, and chains need none.
+            0 keeps none. Models of more than four channels have none, and chains need none.
     """
 
     rounds: int = 2
@@ -84,7 +83,6 @@ class VEM:
 class Options(NamedTuple):
     """How E steps are made."""
 
-    factorised: bool
     e_rounds: int
     e_tolerance: float
 
@@ -166,9 +164,9 @@ class Episode:
                 maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
             else:
                 past = seen.past(model)
-        said = state.site if same else state.read(reading, past)
+        said = state.site if same else reading.site(past)
         carried = said if maps is None else through(said, maps)
-        mixed = Mixed.of(model, batch, factorised=self.options.factorised, basis=self._basis)
+        mixed = Mixed.of(model, batch, self._basis)
         setting = DenseSetting(model, batch, mixed.features(projection), carried)
         return Trial(
             wrapped, setting, prior, cross, projection, mixed, reading, past, said, maps, seen
@@ -198,7 +196,7 @@ class Episode:
         A collapsed bound needs no E step: its sites are exact.
         """
         rows = first_sites(trial.setting)
-        if trial.setting.model.conjugate and not self.options.factorised:
+        if trial.setting.model.conjugate:
             evaluations = 0
             if rule is not None:
                 trial, evaluations = self._m(trial, rows, rule)
@@ -272,37 +270,33 @@ class Episode:
 
         What the past says of weights and noises beside its site is part of it.
         """
-        fit, by_rows, blocks = adjoint(trial.setting, held)
-        gradients = self._gradients(trial, fit, by_rows, blocks)
+        fit, by_rows, by = adjoint(trial.setting, held)
+        gradients = self._gradients(trial, fit, by_rows, by)
         value = fit.bound + trial.reading.beside(trial.past)
         return value, free_gradient(trial.wrapped, gradients)
 
-    def _gradients(
-        self, trial: Trial, fit: Fit, by_rows: ByRows, blocks: list[ByBlock]
-    ) -> dict[str, Any]:
+    def _gradients(self, trial: Trial, fit: Fit, by_rows: ByRows, by: BySite) -> dict[str, Any]:
         """Derivatives of the bound by every plain hyperparameter, nested as the model is."""
         model, state = trial.setting.model, self.state
-        by_design = tuple(block.design for block in blocks)
         by_projection, by_loadings = trial.mixed.adjoint(
-            trial.projection, by_design, by_rows.by_covariance
+            trial.projection, by.design, by_rows.by_covariance
         )
-        channels = self._by_channels(trial, fit, by_rows, blocks, by_loadings)
+        channels = self._by_channels(trial, fit, by_rows, by, by_loadings)
         by_chols = by_past = None
         if state.count:
-            by_past = carried_adjoint(trial.said, trial.maps, blocks, trial.prior.sizes)
+            by_past = carried_adjoint(trial.said, trial.maps, by, trial.prior.sizes)
             by_reading = trial.reading.adjoint(trial.past, by_past.linear, by_past.precision)
             channels = summed(channels, tuple(by_channels(model, by_reading)))
             if trial.seen is None:
                 by_chols = [
-                    solve_lower(chol, by, transpose=True)
-                    for chol, by in zip(state.prior.chols, by_past.maps, strict=True)
+                    solve_lower(chol, by_map, transpose=True)
+                    for chol, by_map in zip(state.prior.chols, by_past.maps, strict=True)
                 ]
         by_latents = kernel_gradient(
             trial.prior, self.batch.x, trial.cross, trial.projection, by_projection, by_chols
         )
         if trial.seen is not None and by_past is not None:
-            (by_linear,), (by_precision,) = by_past.linear, by_past.precision
-            by_cells = trial.seen.by_projection(model, by_linear, by_precision)
+            by_cells = trial.seen.by_projection(model, by_past.linear, by_past.precision)
             by_latents = [*map(summed, by_latents, trial.seen.by_kernels(by_cells))]
         return {"kernels": by_kernels(model, by_latents), "channels": channels}
 
@@ -311,7 +305,7 @@ class Episode:
         trial: Trial,
         fit: Fit,
         by_rows: ByRows,
-        blocks: list[ByBlock],
+        by_site: BySite,
         by_loadings: tuple[Float[np.ndarray, "_J Q"], ...],
     ) -> tuple[dict[str, Any], ...]:
         """Derivatives by the parameters of each channel, from the new rows."""
@@ -321,17 +315,15 @@ class Episode:
             by = channels[group.channel]
             by.update(model.channels[group.channel].by_loadings(loadings))
             by["likelihood"] = dict(by_rows.by_likelihood[group.channel])
-        if len(blocks) > 1:  # all sites are held
-            return tuple(channels)
         by_precision = tuple(
             own + 0.5 * explained
-            for own, explained in zip(blocks[0].row_precision, fit.marginals.explained, strict=True)
+            for own, explained in zip(by_site.row_precision, fit.marginals.explained, strict=True)
         )
         for group, likelihood, offset, by_p in of_groups(
             model, batch, features.offset, by_precision
         ):
             if likelihood.conjugate:
-                by_b = blocks[0].row_linear[group.flat].reshape(-1, group.latents)
+                by_b = by_site.row_linear[group.flat].reshape(-1, group.latents)
                 by = channels[group.channel]
                 by["likelihood"] = summed(
                     by["likelihood"], likelihood.site_gradient(group.y, offset, by_b, by_p)
@@ -345,14 +337,9 @@ class Episode:
         past = past.copy() if trial.maps is None else past.through(trial.maps)
         basis = trial.setting.model.basis(self.batch)
         rows = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)
-        said = Said(trial.setting, rows, trial.projection, basis, fit.marginals)
+        said = Said(trial.setting, rows, trial.projection, basis)
         add(past, said)
         return past, cells and cells.with_rows(said)
-
-    def merged_after(self, learned: Learned) -> Site | None:
-        """What was said by channels that cannot be told apart, under the same kernels."""
-        merged, maps = self.state.merged, learned.trial.maps
-        return merged if merged is None or maps is None else through(merged, maps)
 
     def remembered(self, learned: Learned, *, kernels: bool) -> Memory:
         """The state's memory with the batch's: how its expected log-density depends on θ.

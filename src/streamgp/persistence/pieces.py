@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from streamgp.errors import FileError, problem
 from streamgp.inference.over_time.kept import Kept
 from streamgp.inference.over_time.state import RowState
-from streamgp.persistence.container import FORMAT, brought_up, opened, seal
+from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.contents import (
     Contents,
     build,
@@ -27,7 +27,6 @@ from streamgp.persistence.contents import (
     pack,
     writing,
 )
-from streamgp.persistence.documents import Document, Tensors
 from streamgp.persistence.requirements import require
 from streamgp.persistence.values import decode, encode
 
@@ -129,23 +128,23 @@ def put_together(head: bytes, pieces: Sequence[bytes]) -> Contents:
         FileError: If they are damaged, or not those of one model.
     """
     with fitting("a stored model", "Take another copy of it."):
-        document, tensors = opened(head)
-        listed = document["contents"].pop(_LIST, None)
+        contents, tensors = unseal(head)
+        listed = contents.pop(_LIST, None)
         if listed is None:
             require(not pieces, "no pieces of a model that is whole without them")
-            return decoded(*brought_up(document, tensors))
+            return decoded(contents, tensors)
         items, labels = [], []
         for data in pieces:
-            label, item, arrays = _opened_piece(data, document["version"])
+            label, item, arrays = _opened_piece(data)
             items.append(item)
             labels.append(label)
             tensors |= arrays
         if listed != {"count": len(labels), "digest": _digest(labels)}:
             raise _not_those(listed["count"], len(labels))
-        document["contents"]["progress"]["fields"]["state"]["fields"]["blocks"] = {"tuple": items}
-        whole = decoded(*brought_up(document, tensors))
+        contents["progress"]["fields"]["state"]["fields"]["blocks"] = {"tuple": items}
+        whole = decoded(contents, tensors)
         state = whole.progress.state
-        if document["version"] == FORMAT and isinstance(state, RowState):
+        if isinstance(state, RowState):
             _LABELS.update(zip(state.blocks, labels, strict=True))
     return whole
 
@@ -156,11 +155,10 @@ def _with_blocks(whole: Contents, blocks: tuple[Kept, ...]) -> Contents:
     return whole._replace(progress=progress)
 
 
-def _opened_piece(data: bytes, version: int) -> tuple[Label, Document, Tensors]:
-    """A piece of the same format as its head, as JSON and arrays."""
-    document, tensors = opened(data)
-    require(document["version"] == version, "pieces of one format")
-    item = document["contents"][_BLOCK]
+def _opened_piece(data: bytes) -> tuple[Label, Document, Tensors]:
+    """A piece as JSON and arrays."""
+    contents, tensors = unseal(data)
+    item = contents[_BLOCK]
     place = float(tensors[item["fields"]["time"]["array"]][0])
     return _label(place, data), item, tensors
 

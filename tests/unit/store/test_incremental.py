@@ -181,14 +181,14 @@ def test_damage_is_told_from_data():
         together(model.to_bytes(), data)
 
 
-def test_pieces_are_of_one_format(monkeypatch):
+def test_pieces_are_of_the_format_that_is_read(monkeypatch):
     head, pieces, _ = apart(chain(300))
     data = [piece.data for piece in pieces]
-    document, tensors = container.opened(data[-1])
+    contents, tensors = container.unseal(data[-1])
     monkeypatch.setattr(container, "FORMAT", 2)
-    data[-1] = container.seal(document["contents"], tensors)
+    data[-1] = container.seal(contents, tensors)
     monkeypatch.undo()
-    with pytest.raises(sgp.FileError, match="pieces of one format"):
+    with pytest.raises(sgp.FileError, match="a file of format 3"):
         together(head, data)
 
 

@@ -117,13 +117,13 @@ class Kept:
 
     def sites(self, batch: Batch) -> RowSites:
         """The sites of rows that are not conjugate, and nothing of the others."""
-        linear = np.zeros((batch.flat_size, 1))
+        linear = np.zeros(batch.flat_size)
         precision = []
         for run in batch.runs:
             own, j = batch.order[run.rows], run.latents
             blocks = np.zeros((len(own), j, j))
             if j <= self.linear.shape[1]:
-                linear[run.flat, 0] = self.linear[own, :j].ravel()
+                linear[run.flat] = self.linear[own, :j].ravel()
                 upper = np.triu_indices(j)
                 blocks[:, upper[0], upper[1]] = self.precision[own][:, _entries(self, j)]
                 blocks[:, upper[1], upper[0]] = blocks[:, upper[0], upper[1]]
@@ -138,7 +138,7 @@ class Kept:
         for group in batch.groups:
             if not model.channels[group.channel].likelihood.conjugate:
                 own, j = batch.order[group.rows], group.latents
-                linear[own, :j] = sites.linear[group.flat, 0].reshape(-1, j)
+                linear[own, :j] = sites.linear[group.flat].reshape(-1, j)
                 upper = np.triu_indices(j)
                 blocks = sites.precision[group.run][group.within]
                 precision[own[:, None], _entries(self, j)] = blocks[:, upper[0], upper[1]]

@@ -272,7 +272,7 @@ class RowLearner:
         )
         mean = window.features.offset + mean[batch.order]
         spread = (variance[batch.order][:, None, None],)
-        own = scored(state.plain, batch, Marginals(mean, spread, mean[:, None], spread))
+        own = scored(state.plain, batch, Marginals(mean, spread, mean, spread))
         whole = Whole(state.size + rows.size, end)
         after = following(state, state.size, kept, whole, heard=heard_with(state.heard, batch))
         return after, float(np.sum(density)) + _beside(window, sites), own
@@ -352,7 +352,7 @@ class RowLearner:
         pull, precision = per_row(
             lambda c, *row: c.first_site(*row), window.model, batch, before.mean, before.covariance
         )
-        linear = pull[:, None] + times(batch, precision, before.block_means)
+        linear = pull + times(batch, precision, before.centred)
         is_new = met.is_new[batch.order]
         for group in batch.groups:
             stays = ~is_new[group.rows]
@@ -521,7 +521,7 @@ def _beside(window: Window, sites: RowSites) -> float:
     """What conjugate rows say that does not depend on f: at the top of their sites, all of it."""
     batch, total = window.batch, 0.0
     precision = np.concatenate([own[:, 0, 0] for own in sites.precision])
-    top = window.features.offset + sites.linear[:, 0] / precision
+    top = window.features.offset + sites.linear / precision
     at_top = Marginals(top, tuple(np.zeros((len(own), 1, 1)) for own in sites.precision), top, ())
     total = expected_log_density(window.model, batch, at_top)
     return total + 0.5 * float(np.sum(np.log(2 * np.pi / precision)))

@@ -168,7 +168,7 @@ class RowState:
         else:
             mean, variance = self._single_marginals(window)
             covariance = (variance[:, None, None],)
-        return Marginals(window.features.offset + mean, covariance, mean[:, None], covariance)
+        return Marginals(window.features.offset + mean, covariance, mean, covariance)
 
     def _single_marginals(
         self, window: Window

@@ -66,7 +66,7 @@ class World:
         """How the rows' latent parameters, less their offsets, follow from the states."""
         law, latents = self.law, sum(self.model.draws)
         latent = self.states.readouts(batch.x[:, 0], law.latent, latents)
-        mixed = Mixed.of(self.model, batch, factorised=False)
+        mixed = Mixed.of(self.model, batch)
         found = np.zeros((batch.flat_size, self.states.size))
         for run, weights in zip(batch.runs, mixed.weights, strict=True):
             found[run.flat] = (weights @ latent[run.rows]).reshape(-1, self.states.size)
@@ -102,8 +102,6 @@ class Window:
     batch: Batch
     around: Around = Around()
 
-    blocks = 1  # q is one block
-
     @property
     def model(self) -> MultiTaskGP:
         """The hyperparameters, plain."""
@@ -118,7 +116,7 @@ class Window:
             own[:] = self.model.channels[group.channel].offset
         shapes = [(run.rows.stop - run.rows.start, run.latents) for run in self.batch.runs]
         slack = tuple(np.zeros((n, j, j)) for n, j in shapes)
-        return Features((), slack, offset)
+        return Features(np.zeros((self.batch.flat_size, 0)), slack, offset)
 
     @functools.cached_property
     def basis(self) -> Float[np.ndarray, "N B"]:
@@ -149,7 +147,7 @@ class Window:
                 means[self.batch.order],
                 (variances[self.batch.order][:, None, None],),
             )
-        at_rows = Marginals(self.features.offset + mean, covariance, mean[:, None], covariance)
+        at_rows = Marginals(self.features.offset + mean, covariance, mean, covariance)
         return Posterior(value + beside), at_rows
 
     def scalars(self, rows: RowSites) -> Rows:
@@ -158,7 +156,7 @@ class Window:
 
     def _single(self, rows: RowSites) -> Rows:
         precision = np.concatenate([np.zeros(0), *(own[:, 0, 0] for own in rows.precision)])
-        precision, pull = map(self.batch.as_they_came, (precision, rows.linear[:, 0]))
+        precision, pull = map(self.batch.as_they_came, (precision, rows.linear))
         precision = np.maximum(precision, self.world.least[self.output])
         return Rows(self.time, pull / precision, 1 / precision, self.output, self.basis)
 
@@ -173,7 +171,7 @@ class Window:
             strengths, directions = np.linalg.eigh(blocks)
             least = np.min(self.world.least[outputs], axis=1, keepdims=True)
             strengths = np.maximum(strengths, least)
-            pull = rows.linear[run.flat, 0].reshape(n, 1, j) @ directions
+            pull = rows.linear[run.flat].reshape(n, 1, j) @ directions
             place.append(np.repeat(order[run.rows], j))
             value.append(np.ravel(pull[:, 0] / strengths))
             noise.append(np.ravel(1 / strengths))
