@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -32,6 +32,7 @@ from streamgp.kernels.state_space import (
 
 _GIVEN = 3  # the core's kind of a block whose moves are handed over; Matérns have their order
 _DIFFERENCE = 1e-5  # in log units
+_HALF = 2.0**27 + 1  # it splits a number into two of half the digits
 _NOTHING = np.zeros(0)
 
 
@@ -80,12 +81,34 @@ class _Wave(NamedTuple):
 
     def at(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Its value."""
-        return (np.sin if self.is_sine else np.cos)(self.frequency * time)
+        sine, cosine = self._turned(time)
+        return sine if self.is_sine else cosine
 
     def slope(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """Its derivative by log ω."""
+        sine, cosine = self._turned(time)
+        return self.frequency * time * (cosine if self.is_sine else -sine)
+
+    def _turned(self, time: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
+        """sin ωt and cos ωt, right to all digits after however many turns."""
         turn = self.frequency * time
-        return turn * np.cos(turn) if self.is_sine else -turn * np.sin(turn)
+        rest = _rounding_of(self.frequency, time, turn)
+        sine, cosine = np.sin(turn), np.cos(turn)
+        return sine + rest * cosine, cosine - rest * sine
+
+
+def _rounding_of(
+    a: float, b: Float[np.ndarray, " n"], product: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """What a·b is more than its rounded product (Dekker, 1971)."""
+
+    def halves(x: Any) -> tuple[Any, Any]:
+        upper = _HALF * x - (_HALF * x - x)
+        return upper, x - upper
+
+    (a_upper, a_lower), (b_upper, b_lower) = halves(a), halves(b)
+    rest = a_upper * b_upper - product
+    return rest + a_upper * b_lower + a_lower * b_upper + a_lower * b_lower
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
