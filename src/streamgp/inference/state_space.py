@@ -73,28 +73,12 @@ class Evidence(NamedTuple):
     by_noise: Float[np.ndarray, " n"]
 
 
-class _Wave(NamedTuple):
-    """How a block is seen where its process is multiplied by a cosine: cos ωt or sin ωt."""
-
-    frequency: float
-    is_sine: bool
-
-    def at(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Its value."""
-        sine, cosine = self._turned(time)
-        return sine if self.is_sine else cosine
-
-    def slope(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Its derivative by log ω."""
-        sine, cosine = self._turned(time)
-        return self.frequency * time * (cosine if self.is_sine else -sine)
-
-    def _turned(self, time: Float[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray]:
-        """sin ωt and cos ωt, right to all digits after however many turns."""
-        turn = self.frequency * time
-        rest = _rounding_of(self.frequency, time, turn)
-        sine, cosine = np.sin(turn), np.cos(turn)
-        return sine + rest * cosine, cosine - rest * sine
+def _turned(frequency: float, time: Times) -> Float[np.ndarray, "n 2"]:
+    """cos ωt and sin ωt, right to all digits after however many turns."""
+    turn = frequency * time
+    rest = _rounding_of(frequency, time, turn)
+    cosine, sine = np.cos(turn), np.sin(turn)
+    return np.column_stack([cosine - rest * sine, sine + rest * cosine])
 
 
 def _rounding_of(
@@ -165,31 +149,41 @@ class _Part:
         return math.sqrt(variance * self.process.numbers()[0]) * self.process.readout
 
     @functools.cached_property
-    def ways(self) -> tuple[tuple[_Wave, ...], ...]:
-        """How each block is seen."""
-        waves = [factor for factor in self.factors if isinstance(factor, HarmonicState)]
-        both = ([_Wave(w.frequency, False), _Wave(w.frequency, True)] for w in waves)
-        return tuple(itertools.product(*both))
+    def frequencies(self) -> tuple[float, ...]:
+        """Of the cosines among its factors."""
+        return tuple(f.frequency for f in self.factors if isinstance(f, HarmonicState))
+
+    @property
+    def ways(self) -> int:
+        """How many blocks it has: one for each choice of cosine or sine, wave by wave."""
+        return 2 ** len(self.frequencies)
 
     @property
     def size(self) -> int:
         """How many numbers of the core it has."""
-        return len(self.readout) * len(self.ways)
+        return len(self.readout) * self.ways
 
-    def feature(self, way: int, time: Times) -> Times:
-        """What multiplies the readout of a block at some times."""
-        found = time if self.is_line else np.ones(len(time))
-        return found * math.prod(wave.at(time) for wave in self.ways[way])
+    def features(self, time: Times) -> Float[np.ndarray, "n w"]:
+        """What multiplies the readout of each block at some times."""
+        found = time[:, None] if self.is_line else np.ones((len(time), 1))
+        for frequency in self.frequencies:
+            both = found[:, :, None] * _turned(frequency, time)[:, None]
+            found = both.reshape(len(time), 2 * found.shape[1])
+        return found
 
-    def by_wave(self, number: int, time: Times, by: Float[np.ndarray, "n w"]) -> float:
-        """The derivative by a cosine's log frequency, from those by the features of all ways."""
-        total = 0.0
-        for way, waves in enumerate(self.ways):
-            factors = [
-                wave.slope(time) if k == number else wave.at(time) for k, wave in enumerate(waves)
-            ]
-            total += float(by[:, way] @ math.prod(factors))
-        return total
+    def by_wave(
+        self,
+        number: int,
+        time: Times,
+        features: Float[np.ndarray, "n w"],
+        by: Float[np.ndarray, "n w"],
+    ) -> float:
+        """The derivative by a cosine's log frequency, from those by the features."""
+        shape = (len(time), 2**number, 2, self.ways // 2 ** (number + 1))
+        cosine, sine = np.moveaxis(features.reshape(shape), 2, 0)
+        by_cosine, by_sine = np.moveaxis(by.reshape(shape), 2, 0)
+        by_angle = np.sum(by_sine * cosine - by_cosine * sine, axis=(1, 2))
+        return self.frequencies[number] * float(time @ by_angle)
 
 
 def _factors(part: StateSpace) -> tuple[StateSpace, ...]:
@@ -227,9 +221,9 @@ class States:
         self._seen: list[slice] = []  # the features of each part
         begin = 0
         for part, own in zip(self._parts, self._own, strict=True):
-            seen = np.tile(part.readout, len(part.ways))
+            seen = np.tile(part.readout, part.ways)
             self._readouts[:, own] = loadings[:, part.latent, None] * seen
-            count = len(part.ways) if part.is_line or part.ways[0] else 0
+            count = part.ways if part.is_line or part.frequencies else 0
             self._seen.append(slice(begin, begin + count))
             if count:
                 self._feature[own] = begin + np.repeat(np.arange(count), len(part.readout))
@@ -247,28 +241,30 @@ class States:
         value, by_rate, by_readouts, by_features, by_noise, *by_given = _core.evidence(
             law, *arguments
         )
-        time, by_own = rows.time - self._origin, np.sum(self._readouts * by_readouts, axis=0)
+        time, features = rows.time - self._origin, arguments[6]
+        by_own = np.sum(self._readouts * by_readouts, axis=0)
         by_loadings = np.zeros(self._loadings.shape)
         by_numbers: list[float] = []
         block = given = 0
         for part, own, seen in zip(self._parts, self._own, self._seen, strict=True):
-            unit = np.tile(part.readout, len(part.ways))
+            unit = np.tile(part.readout, part.ways)
             by_loadings[:, part.latent] += by_readouts[:, own] @ unit
             by_numbers.append(0.5 * float(by_own[own].sum()))
             by_process: Iterator[float] = iter(())
             if part.is_given:
-                size = len(part.ways) * len(part.readout) ** 2
+                size = part.ways * len(part.readout) ** 2
                 mine = [by[..., given : given + size] for by in by_given]
                 weights = self._loadings[:, part.latent] @ by_readouts[:, own]
                 by_process, given = _by_given(part, gaps, mine, weights), given + size
             elif part.process is not None:
-                by_process = iter([-float(by_rate[block : block + len(part.ways)].sum())])
-            block += len(part.ways) if part.process is not None else 0
+                by_process = iter([-float(by_rate[block : block + part.ways].sum())])
+            block += part.ways if part.process is not None else 0
             wave = itertools.count()
             for factor in part.factors:
                 for _ in factor.numbers()[1:]:
                     if isinstance(factor, HarmonicState):
-                        by_numbers.append(part.by_wave(next(wave), time, by_features[:, seen]))
+                        own_features = features[:, seen], by_features[:, seen]
+                        by_numbers.append(part.by_wave(next(wave), time, *own_features))
                     else:
                         by_numbers.append(next(by_process))
         return Evidence(value, np.array(by_numbers), by_loadings, by_noise)
@@ -288,8 +284,8 @@ class States:
         time = rows.time - self._origin
         features = np.empty((len(time), self._width + rows.basis.shape[1]))
         for part, seen in zip(self._parts, self._seen, strict=True):
-            for way, column in enumerate(range(seen.start, seen.stop)):
-                features[:, column] = part.feature(way, time)
+            if seen.stop > seen.start:
+                features[:, seen] = part.features(time)
         features[:, self._width :] = rows.basis
         gaps, which = _NOTHING, None
         if any(part.is_given for part in self._parts):
@@ -306,7 +302,7 @@ class States:
         rates: list[float] = []
         given = [(_NOTHING, *np.zeros((2, len(gaps), 0)))]
         for part in self._parts:
-            process, count = part.process, len(part.ways)
+            process, count = part.process, part.ways
             if process is None:
                 continue
             kinds += [part.kind] * count
@@ -339,9 +335,8 @@ def _by_given(
 ) -> Iterator[float]:
     """The derivatives by a process's numbers but the variance, from those by its matrices."""
     assert part.process is not None
-    count = len(part.ways)
-    by_start, by_a, by_q = (own.reshape(*own.shape[:-1], count, -1).sum(axis=-2) for own in by)
-    by_readout = by_readout.reshape(count, -1).sum(axis=0)
+    by_start, by_a, by_q = (own.reshape(*own.shape[:-1], part.ways, -1).sum(axis=-2) for own in by)
+    by_readout = by_readout.reshape(part.ways, -1).sum(axis=0)
     amplitude = part.readout @ part.readout / (part.process.readout * part.scale @ part.readout)
     for larger, smaller in part.process.variants(_DIFFERENCE):
         one, other = (_scaled(part, *_matrices(p, gaps)) for p in (larger, smaller))
