@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -32,6 +32,7 @@ from streamgp.kernels.state_space import (
 
 _GIVEN = 3  # the core's kind of a block whose moves are handed over; Matérns have their order
 _DIFFERENCE = 1e-5  # in log units
+_HALF = 2.0**27 + 1  # it splits a number into two of half the digits
 _NOTHING = np.zeros(0)
 
 Times = Float[np.ndarray, " n"]
@@ -102,20 +103,26 @@ class StatesAt(NamedTuple):
     covariance: Float[np.ndarray, "m d d"]
 
 
-class _Wave(NamedTuple):
-    """How a block is seen where its process is multiplied by a cosine: cos ωt or sin ωt."""
+def _turned(frequency: float, time: Times) -> Float[np.ndarray, "n 2"]:
+    """cos ωt and sin ωt, right to all digits after however many turns."""
+    turn = frequency * time
+    rest = _rounding_of(frequency, time, turn)
+    cosine, sine = np.cos(turn), np.sin(turn)
+    return np.column_stack([cosine - rest * sine, sine + rest * cosine])
 
-    frequency: float
-    is_sine: bool
 
-    def at(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Its value."""
-        return (np.sin if self.is_sine else np.cos)(self.frequency * time)
+def _rounding_of(
+    a: float, b: Float[np.ndarray, " n"], product: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """What a·b is more than its rounded product (Dekker, 1971)."""
 
-    def slope(self, time: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Its derivative by log ω."""
-        turn = self.frequency * time
-        return turn * np.cos(turn) if self.is_sine else -turn * np.sin(turn)
+    def halves(x: Any) -> tuple[Any, Any]:
+        upper = _HALF * x - (_HALF * x - x)
+        return upper, x - upper
+
+    (a_upper, a_lower), (b_upper, b_lower) = halves(a), halves(b)
+    rest = a_upper * b_upper - product
+    return rest + a_upper * b_lower + a_lower * b_upper + a_lower * b_lower
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -172,17 +179,21 @@ class _Part:
         return math.sqrt(variance * self.process.numbers()[0]) * self.process.readout
 
     @functools.cached_property
-    def ways(self) -> tuple[tuple[_Wave, ...], ...]:
-        """How each block is seen."""
-        waves = [factor for factor in self.factors if isinstance(factor, HarmonicState)]
-        both = ([_Wave(w.frequency, False), _Wave(w.frequency, True)] for w in waves)
-        return tuple(itertools.product(*both))
+    def frequencies(self) -> tuple[float, ...]:
+        """Of the cosines among its factors."""
+        return tuple(f.frequency for f in self.factors if isinstance(f, HarmonicState))
+
+    @property
+    def ways(self) -> int:
+        """How many blocks it has: one for each choice of cosine or sine, wave by wave."""
+        return 2 ** len(self.frequencies)
 
     @property
     def size(self) -> int:
         """How many numbers of the core it has."""
-        return len(self.readout) * len(self.ways)
+        return len(self.readout) * self.ways
 
+<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
     def feature(self, way: int, time: Times) -> Times:
         """What multiplies the readout of a block at some times."""
         return time**self.lines * math.prod(wave.at(time) for wave in self.ways[way])
@@ -196,6 +207,29 @@ class _Part:
             ]
             total += float(by[:, way] @ (time**self.lines * math.prod(factors)))
         return total
+=======
+    def features(self, time: Times) -> Float[np.ndarray, "n w"]:
+        """What multiplies the readout of each block at some times."""
+        found = time[:, None] if self.is_line else np.ones((len(time), 1))
+        for frequency in self.frequencies:
+            both = found[:, :, None] * _turned(frequency, time)[:, None]
+            found = both.reshape(len(time), 2 * found.shape[1])
+        return found
+
+    def by_wave(
+        self,
+        number: int,
+        time: Times,
+        features: Float[np.ndarray, "n w"],
+        by: Float[np.ndarray, "n w"],
+    ) -> float:
+        """The derivative by a cosine's log frequency, from those by the features."""
+        shape = (len(time), 2**number, 2, self.ways // 2 ** (number + 1))
+        cosine, sine = np.moveaxis(features.reshape(shape), 2, 0)
+        by_cosine, by_sine = np.moveaxis(by.reshape(shape), 2, 0)
+        by_angle = np.sum(by_sine * cosine - by_cosine * sine, axis=(1, 2))
+        return self.frequencies[number] * float(time @ by_angle)
+>>>>>>> coreproof:src/streamgp.inference.over_time.states.py
 
 
 def _factors(part: StateSpace) -> tuple[StateSpace, ...]:
@@ -241,9 +275,15 @@ class States:
         self._seen: list[slice] = []  # the features of each part
         begin = 0
         for part, own in zip(self._parts, self._own, strict=True):
+<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
             seen = np.tile(part.readout, len(part.ways))
             self._readouts[:, own] = seen if mixes else loadings[:, part.latent, None] * seen
             count = len(part.ways) if mixes or part.lines or part.ways[0] else 0
+=======
+            seen = np.tile(part.readout, part.ways)
+            self._readouts[:, own] = loadings[:, part.latent, None] * seen
+            count = part.ways if part.is_line or part.frequencies else 0
+>>>>>>> coreproof:src/streamgp.inference.over_time.states.py
             self._seen.append(slice(begin, begin + count))
             if count:
                 self._feature[own] = begin + np.repeat(np.arange(count), len(part.readout))
@@ -271,38 +311,49 @@ class States:
         value, by_rate, by_readouts, by_features, by_noise, *by_given = _core.evidence(
             law, *arguments
         )
-        time, by_own = rows.time - self._origin, np.sum(self._readouts * by_readouts, axis=0)
+        time, features = rows.time - self._origin, arguments[6]
+        by_own = np.sum(self._readouts * by_readouts, axis=0)
         by_loadings = np.zeros(self._loadings.shape)
         by_numbers: list[float] = []
         block = given = 0
         for part, own, seen in zip(self._parts, self._own, self._seen, strict=True):
+<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
             by_features_of = by_features[:, seen]
             if self._mixes:  # a feature is a wave times the row's loading
                 assert rows.mix is not None
-                waves = self._waves(part, time)
+                waves = part.features(time)
                 by_loadings[:, part.latent] += rows.mix.T @ np.sum(by_features_of * waves, axis=1)
                 factor = rows.mix @ self._loadings[:, part.latent]
                 by_features_of = by_features_of * factor[:, None]
             else:
                 unit = np.tile(part.readout, len(part.ways))
                 by_loadings[:, part.latent] += by_readouts[:, own] @ unit
+=======
+            unit = np.tile(part.readout, part.ways)
+            by_loadings[:, part.latent] += by_readouts[:, own] @ unit
+>>>>>>> coreproof:src/streamgp.inference.over_time.states.py
             by_numbers.append(0.5 * float(by_own[own].sum()))
             by_process: Iterator[float] = iter(())
             if part.is_given:
-                size = len(part.ways) * len(part.readout) ** 2
+                size = part.ways * len(part.readout) ** 2
                 mine = [by[..., given : given + size] for by in by_given]
                 weights = by_readouts[0, own]
                 if not self._mixes:
                     weights = self._loadings[:, part.latent] @ by_readouts[:, own]
                 by_process, given = _by_given(part, gaps, mine, weights), given + size
             elif part.process is not None:
-                by_process = iter([-float(by_rate[block : block + len(part.ways)].sum())])
-            block += len(part.ways) if part.process is not None else 0
+                by_process = iter([-float(by_rate[block : block + part.ways].sum())])
+            block += part.ways if part.process is not None else 0
             wave = itertools.count()
             for factor in part.factors:
                 for _ in factor.numbers()[1:]:
                     if isinstance(factor, HarmonicState):
+<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
                         by_numbers.append(part.by_wave(next(wave), time, by_features_of))
+=======
+                        own_features = features[:, seen], by_features[:, seen]
+                        by_numbers.append(part.by_wave(next(wave), time, *own_features))
+>>>>>>> coreproof:src/streamgp.inference.over_time.states.py
                     else:
                         by_numbers.append(next(by_process))
         return Evidence(value, np.array(by_numbers), by_loadings, by_noise)
@@ -370,18 +421,24 @@ class States:
         found = np.zeros((len(time), owners, self.size))
         since = time - self._origin
         for part, own, group in zip(self._parts, self._own, owner, strict=True):
-            waves = self._waves(part, since)
+            waves = part.features(since)
             seen = waves[:, :, None] * part.readout
             found[:, group, own] = seen.reshape(len(time), part.size)
         return found
 
     # -- what the core is told -------------------------------------------------------------------
 
-    def _waves(self, part: _Part, time: Times) -> Float[np.ndarray, "n w"]:
-        return np.stack([part.feature(way, time) for way in range(len(part.ways))], axis=1)
-
     def _arguments(self, rows: Rows) -> tuple[_core.Law, tuple, Times]:
         """The law, the columns of the rows, and the distinct gaps if matrices are needed there."""
+<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
+=======
+        time = rows.time - self._origin
+        features = np.empty((len(time), self._width + rows.basis.shape[1]))
+        for part, seen in zip(self._parts, self._seen, strict=True):
+            if seen.stop > seen.start:
+                features[:, seen] = part.features(time)
+        features[:, self._width :] = rows.basis
+>>>>>>> coreproof:src/streamgp.inference.over_time.states.py
         gaps, which = _NOTHING, None
         if self._has_given:
             gaps, after = distinct_gaps(rows.time)
@@ -408,7 +465,7 @@ class States:
         features = np.empty((len(time), self._width + self._basis_columns))
         for part, seen in zip(self._parts, self._seen, strict=True):
             if seen.stop > seen.start:
-                features[:, seen] = self._waves(part, time)
+                features[:, seen] = part.features(time)
                 if self._mixes:
                     assert rows.mix is not None
                     features[:, seen] *= (rows.mix @ self._loadings[:, part.latent])[:, None]
@@ -446,7 +503,7 @@ class States:
         rates: list[float] = []
         given = [(_NOTHING, *np.zeros((2, len(gaps), 0)))]
         for part in self._parts:
-            process, count = part.process, len(part.ways)
+            process, count = part.process, part.ways
             if process is None:
                 continue
             kinds += [part.kind] * count
@@ -479,9 +536,8 @@ def _by_given(
 ) -> Iterator[float]:
     """The derivatives by a process's numbers but the variance, from those by its matrices."""
     assert part.process is not None
-    count = len(part.ways)
-    by_start, by_a, by_q = (own.reshape(*own.shape[:-1], count, -1).sum(axis=-2) for own in by)
-    by_readout = by_readout.reshape(count, -1).sum(axis=0)
+    by_start, by_a, by_q = (own.reshape(*own.shape[:-1], part.ways, -1).sum(axis=-2) for own in by)
+    by_readout = by_readout.reshape(part.ways, -1).sum(axis=0)
     amplitude = part.readout @ part.readout / (part.process.readout * part.scale @ part.readout)
     for larger, smaller in part.process.variants(_DIFFERENCE):
         one, other = (_scaled(part, *_matrices(p, gaps)) for p in (larger, smaller))
