@@ -113,10 +113,10 @@ def test_the_mean_of_the_posterior_stays_and_it_is_no_wider(factorised):
 
 
 @FACTORISED
-def test_rows_of_fixed_weights_are_kept_as_they_are(factorised):
+def test_rows_of_fixed_kernels_and_weights_are_kept_as_they_are(factorised):
     learner = Learner(None, factorised=factorised)
     blank = start(learner, trainable=False)
-    assert not any(map(is_read_elsewhere, blank.model.channels))
+    assert not any(is_read_elsewhere(blank.model, d) for d in range(3))
     rows = build.rows(*families.draw(np.random.default_rng(0), NAMES, 0, 4))
     trial, fit, *_ = build.learned(learner, blank, rows)
     assert trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals) is fit.rows
@@ -130,7 +130,7 @@ def test_rows_of_fixed_weights_are_kept_as_they_are(factorised):
 def test_conjugate_rows_are_kept_as_they_are():
     learner = Learner(None)
     blank = start(learner, trainable=True)
-    assert [is_read_elsewhere(c) for c in blank.model.channels] == [False, True, True]
+    assert [is_read_elsewhere(blank.model, d) for d in range(3)] == [False, True, True]
     rows = build.rows(*families.draw(np.random.default_rng(0), NAMES, 0, 4))
     trial, fit, *_ = build.learned(learner, blank, rows)
     kept = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)

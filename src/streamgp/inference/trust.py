@@ -1,11 +1,12 @@
-"""Trust: how far the sites of rows can be believed when they are read under other weights.
+"""Trust: how far sites of rows can be believed when they are read under other hyperparameters.
 
 The site of a row that is not conjugate is the local quadratic of its expected log-density F in the
-mean m of q(f). Under other weights f lies elsewhere, and there the quadratic may promise what F
-does not keep. An observation of class one that was thought to be impossible has a slope of one and
-next to no curvature, so that its quadratic has no top in sight. Learning would follow such a
-promise to endless weights. Sites are therefore kept with at least the curvature with which they
-keep their promise; their slope at m stays. Sites of weights that cannot change stay as they are.
+mean m of q(f). Under other kernels or weights f lies elsewhere, and there the quadratic may promise
+what F does not keep. An observation of class one that was thought to be impossible, or an outlier
+of Student's t, has a slope and next to no curvature, so that its quadratic has no top in sight.
+Learning would follow such a promise to endless weights and variances. Sites are therefore kept with
+at least the curvature with which they keep their promise; their slope at m stays. Sites of kernels
+and weights that cannot change stay as they are.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ from streamgp.inference.e_step import Setting
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites, times
 from streamgp.likelihoods import Likelihood
-from streamgp.model.multitask import Channel, MultiTaskGP, of_groups
+from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.parameters import free_size
 
 _FLATTEST = 1e-8  # of slope²: no quadratic is looked at that is flatter than this
@@ -26,7 +27,7 @@ _LEAST = 1e-12  # nats: a smaller top does not matter
 def trusted(wrapped: MultiTaskGP, setting: Setting, rows: RowSites, at_rows: Marginals) -> RowSites:
     """The sites as they are to be kept."""
     batch, model = setting.batch, setting.model
-    doubtful = [is_read_elsewhere(wrapped.channels[group.channel]) for group in batch.groups]
+    doubtful = [is_read_elsewhere(wrapped, group.channel) for group in batch.groups]
     if not any(doubtful):
         return rows
     more = tuple(np.zeros_like(p) for p in rows.precision)
@@ -41,9 +42,10 @@ def trusted(wrapped: MultiTaskGP, setting: Setting, rows: RowSites, at_rows: Mar
     return RowSites(linear, tuple(p + m for p, m in zip(rows.precision, more, strict=True)))
 
 
-def is_read_elsewhere(channel: Channel) -> bool:
-    """Whether the sites of a channel may come to be read under other weights, inexactly."""
-    return not channel.likelihood.conjugate and free_size(channel.weights) > 0
+def is_read_elsewhere(wrapped: MultiTaskGP, channel: int) -> bool:
+    """Whether sites of a channel may come to be read under other kernels or weights, inexactly."""
+    own = wrapped.channels[channel]
+    return not own.likelihood.conjugate and free_size((wrapped.kernels, own.weights)) > 0
 
 
 def missing(

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.data.batch import Batch, Rows
+from streamgp.inference.alternating import alternated
 from streamgp.inference.asking import Asking
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import expected_log_density, site_bound
@@ -20,7 +21,7 @@ from streamgp.inference.chain.setting import ChainSetting
 from streamgp.inference.chain.state import ChainState
 from streamgp.inference.e_step import Fit, e_step, exact_sites, first_sites, no_sites
 from streamgp.inference.likelihood_memory import is_remembered, needs_memory
-from streamgp.inference.m_step import FLAT, maximising
+from streamgp.inference.m_step import maximising
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.inference.trust import trusted
@@ -130,50 +131,52 @@ class Episode:
             evaluations = 0
             if rule is not None:
                 rows = None if setting is None else exact(setting)
-                trial, evaluations = yield from self._m(trial, rows, None, rule)
+                trial, evaluations = yield from self._m(trial, rows, None, rule.evaluations)
             return Learned(trial, None, 0, evaluations)
-        return (yield from self._alternated(trial, self._first_sites(setting), rule))
-
-    def _alternated(self, trial: Trial, rows: RowSites, rule: VEM | None) -> Asking[Learned]:
-        """E and M steps in turn, where sites depend on hyperparameters."""
-        e_rounds = m_evaluations = 0
-        if rule is not None:
-            early = max(self.options.e_tolerance, FLAT * self.batch.size)
-            for turn in range(rule.rounds):
-                fit, more = self._e(trial, rows, early)
-                own = rule if turn == 0 else _brief(rule)
-                trial, evaluations = yield from self._m(trial, fit.rows, fit.marginals, own)
-                rows = fit.rows
-                e_rounds, m_evaluations = e_rounds + more, m_evaluations + evaluations
-        fit, more = self._e(trial, rows, self.options.e_tolerance)
-        return Learned(trial, fit, e_rounds + more, m_evaluations)
+        rows = self._first_sites(setting)
+        return Learned(*(yield from alternated(self, trial, rows, _evaluations(rule))))
 
     @functools.cached_property
     def is_exact(self) -> bool:
         """Whether sums tell all that rows say, so that no E step is needed."""
         return self.state.plain.conjugate and not needs_memory(self.state.model)
 
-    def _e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+    @property
+    def tolerance(self) -> float:
+        """The gain of the bound, in nats, below which an E step ends."""
+        return self.options.e_tolerance
+
+    def e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        """A fit from these sites on, and how many rounds it took."""
         setting = trial.setting
         assert setting is not None
         return e_step(setting, rows, rounds=self.options.e_rounds, tolerance=tolerance)
 
+    def m(self, trial: Trial, fit: Fit, evaluations: int) -> Asking[tuple[Trial, int]]:
+        """Hyperparameters that a fit thinks better, and how many evaluations it took."""
+        return self._m(trial, fit.rows, fit.marginals, evaluations)
+
+    def worth(self, trial: Trial, fit: Fit) -> float:
+        """The bound of all data, with what is believed of hyperparameters beside it."""
+        model, totals = trial.state.model, trial.state.totals
+        beside = trial.state.mixing.reading.beside(totals)
+        return fit.bound + beside + self._beliefs(model).value(free_vector(model))
+
+    def _beliefs(self, wrapped: MultiTaskGP) -> Beliefs:
+        state, total = self.state, float(np.sum(self.heard))
+        return Beliefs.of(wrapped, state.model, state.memory, self.heard, new=total, past=0.0)
+
     def _m(
-        self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None, rule: VEM
+        self, trial: Trial, rows: RowSites | None, at_rows: Marginals | None, evaluations: int
     ) -> Asking[tuple[Trial, int]]:
         """Hyperparameters from all data: the past, and the rows with these sites."""
-        past = self._past_with(trial, rows, at_rows)
-        wrapped, total = trial.state.model, float(np.sum(self.heard))
-        beliefs = Beliefs.of(
-            wrapped, self.state.model, self.state.memory, self.heard, new=total, past=0.0
-        )
-
+        past, wrapped = self._past_with(trial, rows, at_rows), trial.state.model
+        beliefs = self._beliefs(wrapped)
         more = None
         if at_rows is not None:
             more = functools.partial(self._of_likelihoods, at_rows=at_rows)
         objective = ChainObjective(past, wrapped, beliefs, more)
-        start, evaluations = free_vector(wrapped), rule.evaluations
-        gain = _NOTHING / max(total, 1.0)
+        start, gain = free_vector(wrapped), _NOTHING / max(float(np.sum(self.heard)), 1.0)
         best, count = yield from maximising(objective, start, evaluations=evaluations, gain=gain)
         return self.trial(with_free(wrapped, best)), count
 
@@ -209,9 +212,13 @@ class Episode:
         return value, free_gradient(wrapped, {"channels": tuple(channels)})
 
 
-def _brief(rule: VEM) -> VEM:
-    """The rule of later rounds: hyperparameters only follow sites that have moved a little."""
-    return dataclasses.replace(rule, evaluations=min(_FOLLOWING, rule.evaluations))
+def _evaluations(rule: VEM | None) -> list[int]:
+    """How many each M step may make: later ones only follow sites that have moved a little."""
+    if rule is None:
+        return []
+    return [rule.evaluations, *[min(_FOLLOWING, rule.evaluations)] * (rule.rounds - 1)][
+        : rule.rounds
+    ]
 
 
 def exact(setting: ChainSetting) -> RowSites:

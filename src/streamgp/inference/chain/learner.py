@@ -225,7 +225,7 @@ class ChainLearner:
         """One block of rows."""
         batch = state.model.batch(rows)
         setting = meeting(state.known, state.plain, batch)
-        fold = InOrder(state.model.channels, setting, self.e_rounds, self.e_tolerance)
+        fold = InOrder(state.model, setting, self.e_rounds, self.e_tolerance)
         found = places_of(state.known, setting.window, setting.place, setting.seen.between)
         mean, covariance = explained(state.known, setting.seen, found)
         block = Block.of(batch, np.argsort(batch.order))
