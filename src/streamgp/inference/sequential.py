@@ -26,7 +26,7 @@ from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_fits
 from streamgp.inference.sites import RowSites, RunBlocks
 from streamgp.inference.state import State
-from streamgp.inference.trust import is_read_elsewhere, missing
+from streamgp.inference.trust import exaggeration, missing
 from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
 from streamgp.model.mixing import Mixed, Projection
@@ -205,9 +205,10 @@ class InOrder:
         likelihood = self._likelihood(part)
         fit = single_fits(likelihood, y, before, rounds=self.rounds, tolerance=self.tolerance)
         linear, precision = fit.linear, fit.precision
-        if is_read_elsewhere(self.wrapped, group.channel):
+        most = exaggeration(self.wrapped, group.channel)
+        if np.isfinite(most):
             known = before.mean + fit.shift, fit.spread + before.slack
-            more = missing(likelihood, y, *known, precision)
+            more = missing(likelihood, y, *known, precision, most)
             precision = precision + more
             linear = linear + (more @ fit.shift[:, :, None])[:, :, 0]
         linear = linear + (precision @ centre[:, :, None])[:, :, 0]  # about the offset

@@ -185,7 +185,7 @@ class Episode:
         state, setting = trial.state, trial.setting
         if setting is None or rows is None:
             return Past(joined(state.segments), state.totals)
-        kept = rows if at_rows is None else trusted(state.model, setting, rows, at_rows)
+        kept = rows if at_rows is None else trusted(state.model, setting, rows, at_rows, most=1.0)
         window = setting.window
         segments = [
             *state.segments[: window.first],
