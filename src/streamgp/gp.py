@@ -27,9 +27,9 @@ from streamgp.errors import (
 )
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
 from streamgp.inducing.engines import KEEP, Engines
-from streamgp.inference.over_time.state import RowState
 from streamgp.inference.engine import AnyLearner
 from streamgp.inference.learner import Learner
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.resolution import points_for
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM

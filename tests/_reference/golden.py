@@ -96,9 +96,9 @@ def _mixed(blank, site):
     return past
 
 
-def with_fixed_weights(state):
-    """The state with its weights fixed, and which of its free parameters are left."""
-    channels, left = [], [np.ones(free_size(state.model.kernels), bool)]
+def with_fixed_kernels_and_weights(state):
+    """The state with these fixed, and which of its free parameters are left."""
+    channels, left = [], [np.zeros(free_size(state.model.kernels), bool)]
     for channel, plain in zip(state.model.channels, state.plain.channels, strict=True):
         channels.append(replaced(channel, weights=fixed(plain.weights)))
         left.append(np.ones(free_size(channel.likelihood), bool))
@@ -106,7 +106,7 @@ def with_fixed_weights(state):
         left.append(np.ones(free_size(channel.scale), bool))
     left = np.concatenate(left)
     memory = Memory(state.memory.gradient[left], state.memory.precision[left][:, left])
-    model = replaced(state.model, channels=tuple(channels))
+    model = replaced(state.model, kernels=state.plain.kernels, channels=tuple(channels))
     return state.replace(model=model, memory=memory), left
 
 

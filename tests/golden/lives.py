@@ -224,6 +224,7 @@ def _table(inputs: int, channels: int, **options: Any) -> Life:
 
 NEAR: dict[str, Callable[[], Life]] = {
     "waxing": lambda: _alone("waxing"),
+    "periodic": lambda: _alone("periodic"),
     "irregular": lambda: _alone(even=False),
     "irregular oscillator": lambda: _alone("oscillator", even=False),
     "shuffled, irregular": lambda: _shuffled(False),
@@ -231,7 +232,7 @@ NEAR: dict[str, Callable[[], Life]] = {
     "channels, irregular": lambda: _channels(False),
 }
 EXACT: dict[str, Callable[[], Life]] = {
-    **{name: lambda name=name: _alone(name) for name in KERNELS if name != "waxing"},
+    **{name: lambda name=name: _alone(name) for name in KERNELS if name not in NEAR},
     "shuffled": lambda: _shuffled(True),
     "channels": lambda: _channels(True),
     "seasons": _seasons,

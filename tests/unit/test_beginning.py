@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from streamgp.online.beginning import Beginning, heard, kept
 
 import streamgp as sgp
 from streamgp.data.batch import Rows
-from streamgp.online.beginning import Beginning, heard, kept
 
 NOISE = np.random.default_rng(1).normal(size=12)
 

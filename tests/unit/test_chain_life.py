@@ -176,7 +176,7 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(monkeypatch):
         raise KeyboardInterrupt
 
     for method, call in (
-        ("stepping", lambda: model.update({"a": (X + 12, Y)})),
+        ("step", lambda: model.update({"a": (X + 12, Y)})),
         ("filter_scored", lambda: model.update_many(X[:9] + 5.05, Y[:9], ["a"] * 9, learn=False)),
     ):
         with monkeypatch.context() as patch:

@@ -6,7 +6,7 @@ from tests._reference import build, families
 
 import streamgp as sgp
 from streamgp.inference.learner import Learner
-from streamgp.inference.trust import is_read_elsewhere, missing, trusted
+from streamgp.inference.trust import exaggeration, missing, trusted
 from streamgp.inference.vem import VEM
 from streamgp.model.means import Constant
 from streamgp.parameters import unwrap
@@ -107,10 +107,10 @@ def test_the_mean_of_the_posterior_stays_and_it_is_no_wider():
     assert np.max(narrower) > 1e-6
 
 
-def test_rows_of_fixed_weights_are_kept_as_they_are():
+def test_rows_of_fixed_kernels_and_weights_are_kept_as_they_are():
     learner = Learner(None)
     blank = start(learner, trainable=False)
-    assert not any(map(is_read_elsewhere, blank.model.channels))
+    assert [exaggeration(blank.model, d) for d in range(3)] == [np.inf] * 3
     rows = build.rows(*families.draw(np.random.default_rng(0), NAMES, 0, 4))
     trial, fit, *_ = build.learned(learner, blank, rows)
     assert trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals) is fit.rows
@@ -122,7 +122,7 @@ def test_rows_of_fixed_weights_are_kept_as_they_are():
 def test_conjugate_rows_are_kept_as_they_are():
     learner = Learner(None)
     blank = start(learner, trainable=True)
-    assert [is_read_elsewhere(c) for c in blank.model.channels] == [False, True, True]
+    assert [exaggeration(blank.model, d) for d in range(3)] == [np.inf, 1.0, 1.0]
     rows = build.rows(*families.draw(np.random.default_rng(0), NAMES, 0, 4))
     trial, fit, *_ = build.learned(learner, blank, rows)
     kept = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)

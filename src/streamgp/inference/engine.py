@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Rows
-from streamgp.inference.asking import Asking
 from streamgp.inference.components import Contributions
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import Info
@@ -123,20 +122,7 @@ class AnyLearner(Protocol):
     ) -> tuple[Any, Info]:
         """Fold rows in; with `learn`, hyperparameters as well."""
 
-    def stepping(
-        self,
-        state: Any,
-        rows: Rows,
-        start: MultiTaskGP | None = None,
-        *,
-        learn: bool = True,
-        remember: bool | None = None,
-    ) -> Asking[tuple[Any, Info]]:
-        """`step`, which may ask for evaluations."""
-
-    def trying(
-        self, state: Any, rows: Rows, start: MultiTaskGP
-    ) -> Asking[tuple[MultiTaskGP, float]]:
+    def trying(self, state: Any, rows: Rows, start: MultiTaskGP) -> tuple[MultiTaskGP, float]:
         """The hyperparameters that a step learns from there, and its bound; nothing is kept."""
 
     def revised(

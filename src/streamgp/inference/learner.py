@@ -15,7 +15,6 @@ from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
-from streamgp.inference.asking import Asking
 from streamgp.inference.carry import carried
 from streamgp.inference.cells import Cells
 from streamgp.inference.components import Contributions, contributions, dense_parts
@@ -144,24 +143,9 @@ class Learner:
             cells=None if state.cells is None else state.cells.scaled(part),
         )
 
-    def stepping(
-        self,
-        state: State,
-        rows: Rows,
-        start: MultiTaskGP | None = None,
-        *,
-        learn: bool = True,
-        remember: bool | None = None,
-    ) -> Asking[tuple[State, Info]]:
-        """`step`, for callers that answer asks. It asks for nothing: it evaluates by itself."""
-        yield from ()
-        return self.step(state, rows, start, learn=learn, remember=remember)
-
-    def trying(
-        self, state: State, rows: Rows, start: MultiTaskGP
-    ) -> Asking[tuple[MultiTaskGP, float]]:
+    def trying(self, state: State, rows: Rows, start: MultiTaskGP) -> tuple[MultiTaskGP, float]:
         """The hyperparameters that a step learns from there, and its bound; nothing is kept."""
-        after, info = yield from self.stepping(state, rows, start, remember=False)
+        after, info = self.step(state, rows, start, remember=False)
         return after.model, info.bound
 
     def step(

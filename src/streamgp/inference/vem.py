@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference import memory
+from streamgp.inference.alternating import alternated
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bound_gradient import (
     ByRows,
@@ -33,7 +34,7 @@ from streamgp.inference.e_step import (
 )
 from streamgp.inference.kernel_memory import expand_kernels
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
-from streamgp.inference.m_step import FLAT, maximise
+from streamgp.inference.m_step import maximise
 from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.past import Past, Said, add
 from streamgp.inference.prior import Factors, Prior
@@ -199,26 +200,31 @@ class Episode:
         if trial.setting.model.conjugate:
             evaluations = 0
             if rule is not None:
-                trial, evaluations = self._m(trial, rows, rule)
+                trial, evaluations = self._m(trial, rows, rule.evaluations)
                 rows = exact_sites(trial.setting, rows)
             return Learned(trial, fit_rows(trial.setting, rows), 0, evaluations)
-        tolerance = self.options.e_tolerance
-        e_rounds = m_evaluations = 0
-        if rule is not None:
-            # An M step that stops at such gains asks for no finer fit.
-            early = max(tolerance, FLAT * self.batch.size)
-            for _ in range(rule.rounds):
-                fit, more = self._e(trial, rows, early)
-                trial, evaluations = self._m(trial, fit.rows, rule)
-                rows = fit.rows
-                e_rounds, m_evaluations = e_rounds + more, m_evaluations + evaluations
-        fit, more = self._e(trial, rows, tolerance)
-        return Learned(trial, fit, e_rounds + more, m_evaluations)
+        each = [] if rule is None else [rule.evaluations] * rule.rounds
+        return Learned(*alternated(self, trial, rows, each))
 
-    def _e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+    @property
+    def tolerance(self) -> float:
+        """The gain of the bound, in nats, below which an E step ends."""
+        return self.options.e_tolerance
+
+    def e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        """A fit from these sites on, and how many rounds it took."""
         return e_step(trial.setting, rows, rounds=self.options.e_rounds, tolerance=tolerance)
 
-    def _m(self, trial: Trial, rows: RowSites, rule: VEM) -> tuple[Trial, int]:
+    def m(self, trial: Trial, fit: Fit, evaluations: int) -> tuple[Trial, int]:
+        """Hyperparameters that a fit thinks better. It asks for nothing: it evaluates by itself."""
+        return self._m(trial, fit.rows, evaluations)
+
+    def worth(self, trial: Trial, fit: Fit) -> float:
+        """The bound of all data, with what is believed of hyperparameters beside it."""
+        believed = self._beliefs(trial.wrapped).value(free_vector(trial.wrapped))
+        return fit.bound + trial.reading.beside(trial.past) + believed
+
+    def _m(self, trial: Trial, rows: RowSites, evaluations: int) -> tuple[Trial, int]:
         start, beliefs = free_vector(trial.wrapped), self._beliefs(trial.wrapped)
         latest = (start, trial)
 
@@ -231,7 +237,7 @@ class Episode:
         best, count = maximise(
             lambda theta: self._objective(at(theta), rows, theta, beliefs),
             start,
-            evaluations=rule.evaluations,
+            evaluations=evaluations,
         )
         return at(best), count
 

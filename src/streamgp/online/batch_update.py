@@ -14,7 +14,6 @@ from jaxtyping import Float
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engines
-from streamgp.inference.asking import Asking, answered
 from streamgp.inference.engine import AnyState
 from streamgp.inference.scoring import Scored
 from streamgp.model.multitask import MultiTaskGP
@@ -62,12 +61,6 @@ class Updater:
     def update(
         self, progress: Progress, rows: Rows, *, learn: bool = True
     ) -> tuple[Progress, UpdateReport]:
-        """`updating`, with evaluations made as they are asked for."""
-        return answered(self.updating(progress, rows, learn=learn))
-
-    def updating(
-        self, progress: Progress, rows: Rows, *, learn: bool = True
-    ) -> Asking[tuple[Progress, UpdateReport]]:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
         progress = spaced(self.specification, progress, rows)
@@ -96,20 +89,20 @@ class Updater:
         if due and start is None:
             start = lifecycle.widened(asked, before, rows, axes)
         if due and not before.count:
-            start = yield from Starts(asked, engine, before, rows, axes).best()
+            start = Starts(asked, engine, before, rows, axes).best()
         elif due and schedule.is_time_for_starts(progress, rows):
-            start = yield from self._better_start(before, rows, axes)
+            start = self._better_start(before, rows, axes)
             afresh = True
         how = How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
         folding = self.folding(before).with_rule(schedule.rule_for(progress, rows))
-        after, found, work = yield from folding.fold(before, rows, start, how)
+        after, found, work = folding.fold(before, rows, start, how)
         gain = work.bound - float(np.sum(found.log_predictive))
         doubt = progress.doubt.seen(found.normal)
         if not due and learn and schedule.is_in_doubt(doubt):
             nothing, due, afresh = rows.take(slice(0)), True, True
-            start = yield from self._better_start(after, nothing, axes)
+            start = self._better_start(after, nothing, axes)
             how = How(progress.updates + 1, learn=True, remember=True)
-            after, more, _ = yield from folding.step(after, nothing, start, how)
+            after, more, _ = folding.step(after, nothing, start, how)
             work, gain = total([work, more]), more.bound
         now, seen = self.seen(progress, after, came, scores or found, learned=due)
         if due:
@@ -117,15 +110,13 @@ class Updater:
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
 
-    def _better_start(
-        self, state: AnyState, rows: Rows, axes: Sequence[Axis]
-    ) -> Asking[MultiTaskGP]:
+    def _better_start(self, state: AnyState, rows: Rows, axes: Sequence[Axis]) -> MultiTaskGP:
         """Hyperparameters as they are, or begun anew from all kept rows, if these say so."""
         engine, asked = self.engines.of(state), self.specification
         every = state.rows_with(rows)
         blank = engine.learner.begin(lifecycle.afresh(asked, engine.learner, state, every, axes), 1)
-        other = yield from Starts(asked, engine, blank, every, axes).best()
-        return (yield from better(engine.learner, state, rows, (state.model, other)))
+        other = Starts(asked, engine, blank, every, axes).best()
+        return better(engine.learner, state, rows, (state.model, other))
 
     def seen(
         self,
@@ -173,7 +164,7 @@ class Updater:
         how = How(progress.updates, learn=True, remember=True)
         folding = self.folding(state)
         moved = folding.engine.placer.shifted(state, nothing)
-        after, work, _ = answered(folding.step(moved, nothing, None, how))
+        after, work, _ = folding.step(moved, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
         return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 

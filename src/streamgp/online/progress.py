@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
-from streamgp.inference.over_time.state import RowState
 from streamgp.inference.engine import AnyLearner, AnyState
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import State
 from streamgp.numerics.quantile_tracker import QuantileTracker

@@ -12,9 +12,9 @@ from streamgp.errors import FileError, problem
 from streamgp.inducing import Fixed, as_given, as_strategy
 from streamgp.inducing.engines import Engines
 from streamgp.inference.cells import Cells
-from streamgp.inference.over_time.state import RowState
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.past import Past, empty
 from streamgp.inference.state import State
 from streamgp.model.means import Mean

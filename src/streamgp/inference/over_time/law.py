@@ -64,11 +64,15 @@ def scale_of(variances: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
 def distinct_gaps(times: Times) -> tuple[Times, Int[np.ndarray, " n"]]:
     """The gaps between times, those that differ by rounding only once, and which each one is.
 
-    A gap is known to the rounding of its two times, and taken to the next multiple of about that.
+    A gap is known to the rounding of its two times. Gaps with the same multiple of about that are
+    taken to be one, which is the first of them.
     """
     if len(times) < 2:
         return np.zeros(1), np.zeros(0, int)
     largest = np.maximum(np.abs(times[1:]), np.abs(times[:-1]))
     unit = 2.0 ** np.ceil(np.log2(_ROUNDING * np.maximum(largest, 1e-300)))
-    gaps, which = np.unique(unit * np.round(np.diff(times) / unit), return_inverse=True)
-    return gaps, which
+    gaps = np.diff(times)
+    _, first, which = np.unique(
+        unit * np.round(gaps / unit), return_index=True, return_inverse=True
+    )
+    return gaps[first], which

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import block_diag
 
-from streamgp.data.batch import Rows
+from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory
-from streamgp.inference.asking import Asking, answered
+from streamgp.inference.alternating import alternated
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import expected_log_density
 from streamgp.inference.components import Contributions, Parts, contributions
@@ -24,7 +24,7 @@ from streamgp.inference.e_step import (
     per_row,
 )
 from streamgp.inference.learner import unobserved
-from streamgp.inference.m_step import maximising
+from streamgp.inference.m_step import maximise
 from streamgp.inference.over_time.joining import limited
 from streamgp.inference.over_time.kept import Kept
 from streamgp.inference.over_time.objective import RowObjective
@@ -36,6 +36,7 @@ from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.scoring import joined as joined_scores
 from streamgp.inference.sites import RowSites, times
 from streamgp.inference.state import Info
+from streamgp.inference.trust import trusted
 from streamgp.inference.vem import VEM, heard_with
 from streamgp.inference.weight_uncertainty import spread_of_weights
 from streamgp.model.composition import Composition
@@ -171,18 +172,6 @@ class RowLearner:
         Returns:
             What is known after, and what happened.
         """
-        return answered(self.stepping(state, rows, start, learn=learn, remember=remember))
-
-    def stepping(
-        self,
-        state: RowState,
-        rows: Rows,
-        start: MultiTaskGP | None = None,
-        *,
-        learn: bool = True,
-        remember: bool | None = None,
-    ) -> Asking[tuple[RowState, Info]]:
-        """`step` as work that asks for each evaluation of its objective (`inference/asking.py`)."""
         rule = self.learning if learn else None
         if rule is None and (start is None or start is state.model):
             if self._ready(state, rows) == rows.size > 0:
@@ -196,23 +185,21 @@ class RowLearner:
         else:
             before = self.scored(state, rows) if rows.size else Scored.none()
             met = Met.of(state, rows, 0).under(start or state.model)
-            met, fit, work = yield from self._learned(met, rule)
+            met, fit, work = self._learned(met, rule)
             after = self._after(met, met.kept if fit is None else _kept(met, fit))
             bound = self._total(met, fit) - self._total_of(state)
         after = limited(after, self.keep, _OPEN)
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
 
-    def trying(
-        self, state: RowState, rows: Rows, start: MultiTaskGP
-    ) -> Asking[tuple[MultiTaskGP, float]]:
+    def trying(self, state: RowState, rows: Rows, start: MultiTaskGP) -> tuple[MultiTaskGP, float]:
         """The hyperparameters that a step learns from there, and its bound, up to a constant.
 
         E steps end early, as it is whole nats that tell good starts from poor ones.
         """
         rough = dataclasses.replace(self, e_tolerance=max(self.e_tolerance, _ROUGH))
         met = Met.of(state, rows, 0).under(start)
-        met, fit, _ = yield from rough._learned(met, self.learning)
+        met, fit, _ = rough._learned(met, self.learning)
         return met.state.model, self._total(met, fit)
 
     def revised(
@@ -289,57 +276,41 @@ class RowLearner:
             known = _fit_of(met, _old(met)).bound
         return self._after(met, _kept(met, fit)), fit.bound - known, rounds
 
-    def _learned(
-        self, met: Met, rule: VEM | None
-    ) -> Asking[tuple[Met, Fit | None, tuple[int, int]]]:
+    def _learned(self, met: Met, rule: VEM | None) -> tuple[Met, Fit | None, tuple[int, int]]:
         """Hyperparameters from all rows, and the sites of rows that are not conjugate."""
         if rule is not None and met.kept.size > _PASS:
-            some, _, work = yield from self._learned(met.some(_PASS), rule)
+            some, _, work = self._learned(met.some(_PASS), rule)
             met = met.under(some.state.model)
             if met.state.plain.conjugate:
                 return met, None, work
             fit, rounds = self._e(met, self._first_sites(met), self.e_tolerance)
             return met, fit, (work[0] + rounds, work[1])
-        evaluations = e_rounds = 0
         if met.state.plain.conjugate:
+            evaluations = 0
             if rule is not None:
-                met, evaluations = yield from self._m(met, None, rule.evaluations)
+                met, evaluations = self._m(met, None, rule.evaluations)
             return met, None, (0, evaluations)
-        fit, e_rounds = self._e(met, self._first_sites(met), self.e_tolerance)
-        best = met, fit
-        for turn in range(0 if rule is None else rule.rounds):
-            assert rule is not None
-            most = min(rule.evaluations, _FOLLOWING) if turn else rule.evaluations
-            met, more = yield from self._m(met, fit, most)
-            evaluations += more
-            fit, more = self._e(met, fit.rows, self.e_tolerance)
-            e_rounds += more
-            if not self._objective(met, fit) > self._objective(*best):
-                met, fit = best
-                break
-            best = met, fit
-        return met, fit, (e_rounds, evaluations)
+        each = [] if rule is None else [rule.evaluations] * rule.rounds
+        each[1:] = [min(most, _FOLLOWING) for most in each[1:]]
+        steps = _Steps(self, met.window.batch)
+        met, fit, *work = alternated(steps, met, self._first_sites(met), each)
+        return met, fit, (work[0], work[1])
 
     def _e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
         return e_step(met.window, rows, rounds=self.e_rounds, tolerance=tolerance)
 
-    def _m(self, met: Met, fit: Fit | None, evaluations: int) -> Asking[tuple[Met, int]]:
+    def _m(self, met: Met, fit: Fit | None, evaluations: int) -> tuple[Met, int]:
         """Hyperparameters from all rows, their sites held."""
         wrapped, batch = met.state.model, met.window.batch
         beliefs = _beliefs(met)
-        held = met.kept.sites(batch) if fit is None else fit.rows
-        at_rows = None if fit is None else fit.marginals
+        held, at_rows = met.kept.sites(batch), None
+        if fit is not None:
+            at_rows = fit.marginals
+            held = trusted(wrapped, met.window, fit.rows, at_rows, most=1.0)
         objective = RowObjective(wrapped, met.window, held, beliefs, at_rows)
         gain = _LITTLE / beliefs.size
-        best, count = yield from maximising(
-            objective, free_vector(wrapped), evaluations=evaluations, gain=gain
-        )
+        best, count = maximise(objective, free_vector(wrapped), evaluations=evaluations, gain=gain)
         return met.under(with_free(wrapped, best)), count
-
-    def _objective(self, met: Met, fit: Fit) -> float:
-        """The bound of all rows, with what is believed of hyperparameters."""
-        theta = free_vector(met.state.model)
-        return _beliefs(met).objective(theta, fit.bound, np.zeros(len(theta)))[0]
 
     def _first_sites(self, met: Met) -> RowSites:
         """The sites that rows begin with: their own if they are kept, else by what these say."""
@@ -478,6 +449,26 @@ def evidence_of(state: RowState) -> RowObjective:
     held = met.kept.sites(met.window.batch) if fit is None else fit.rows
     at_rows = None if fit is None else fit.marginals
     return RowObjective(state.model, met.window, held, _beliefs(met), at_rows)
+
+
+class _Steps(NamedTuple):
+    """E and M steps over rows that meet a state, for `alternated`."""
+
+    learner: RowLearner
+    batch: Batch
+
+    @property
+    def tolerance(self) -> float:
+        return self.learner.e_tolerance
+
+    def e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        return self.learner._e(met, rows, tolerance)
+
+    def m(self, met: Met, fit: Fit, evaluations: int) -> tuple[Met, int]:
+        return self.learner._m(met, fit, evaluations)
+
+    def worth(self, met: Met, fit: Fit) -> float:
+        return fit.bound + _beliefs(met).value(free_vector(met.state.model))
 
 
 _NO_ROWS = Rows(np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, int))

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Group
-from streamgp.inference.asking import Answer, Vector
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.e_step import counted, exact_sites
 from streamgp.inference.likelihood_memory import is_remembered
+from streamgp.inference.m_step import Answer, Vector
 from streamgp.inference.over_time.numbers import Numbers
 from streamgp.inference.over_time.states import Rows
 from streamgp.inference.over_time.window import Window, World

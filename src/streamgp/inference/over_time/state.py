@@ -11,7 +11,6 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch, join
 from streamgp.data.batch import Rows as BatchRows
-
 from streamgp.inference.e_step import exact_sites
 from streamgp.inference.over_time.kept import Kept, cut, joined
 from streamgp.inference.over_time.states import Around, Numbers, Rows, StatesAt

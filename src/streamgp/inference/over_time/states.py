@@ -193,24 +193,9 @@ class _Part:
         """How many numbers of the core it has."""
         return len(self.readout) * self.ways
 
-<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
-    def feature(self, way: int, time: Times) -> Times:
-        """What multiplies the readout of a block at some times."""
-        return time**self.lines * math.prod(wave.at(time) for wave in self.ways[way])
-
-    def by_wave(self, number: int, time: Times, by: Float[np.ndarray, "n w"]) -> float:
-        """The derivative by a cosine's log frequency, from those by the features of all ways."""
-        total = 0.0
-        for way, waves in enumerate(self.ways):
-            factors = [
-                wave.slope(time) if k == number else wave.at(time) for k, wave in enumerate(waves)
-            ]
-            total += float(by[:, way] @ (time**self.lines * math.prod(factors)))
-        return total
-=======
     def features(self, time: Times) -> Float[np.ndarray, "n w"]:
         """What multiplies the readout of each block at some times."""
-        found = time[:, None] if self.is_line else np.ones((len(time), 1))
+        found = (time**self.lines)[:, None]
         for frequency in self.frequencies:
             both = found[:, :, None] * _turned(frequency, time)[:, None]
             found = both.reshape(len(time), 2 * found.shape[1])
@@ -229,7 +214,6 @@ class _Part:
         by_cosine, by_sine = np.moveaxis(by.reshape(shape), 2, 0)
         by_angle = np.sum(by_sine * cosine - by_cosine * sine, axis=(1, 2))
         return self.frequencies[number] * float(time @ by_angle)
->>>>>>> coreproof:src/streamgp.inference.over_time.states.py
 
 
 def _factors(part: StateSpace) -> tuple[StateSpace, ...]:
@@ -275,15 +259,9 @@ class States:
         self._seen: list[slice] = []  # the features of each part
         begin = 0
         for part, own in zip(self._parts, self._own, strict=True):
-<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
-            seen = np.tile(part.readout, len(part.ways))
-            self._readouts[:, own] = seen if mixes else loadings[:, part.latent, None] * seen
-            count = len(part.ways) if mixes or part.lines or part.ways[0] else 0
-=======
             seen = np.tile(part.readout, part.ways)
-            self._readouts[:, own] = loadings[:, part.latent, None] * seen
-            count = part.ways if part.is_line or part.frequencies else 0
->>>>>>> coreproof:src/streamgp.inference.over_time.states.py
+            self._readouts[:, own] = seen if mixes else loadings[:, part.latent, None] * seen
+            count = part.ways if mixes or part.lines or part.frequencies else 0
             self._seen.append(slice(begin, begin + count))
             if count:
                 self._feature[own] = begin + np.repeat(np.arange(count), len(part.readout))
@@ -317,21 +295,13 @@ class States:
         by_numbers: list[float] = []
         block = given = 0
         for part, own, seen in zip(self._parts, self._own, self._seen, strict=True):
-<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
-            by_features_of = by_features[:, seen]
             if self._mixes:  # a feature is a wave times the row's loading
                 assert rows.mix is not None
-                waves = part.features(time)
-                by_loadings[:, part.latent] += rows.mix.T @ np.sum(by_features_of * waves, axis=1)
-                factor = rows.mix @ self._loadings[:, part.latent]
-                by_features_of = by_features_of * factor[:, None]
+                by_factor = np.sum(by_features[:, seen] * part.features(time), axis=1)
+                by_loadings[:, part.latent] += rows.mix.T @ by_factor
             else:
-                unit = np.tile(part.readout, len(part.ways))
+                unit = np.tile(part.readout, part.ways)
                 by_loadings[:, part.latent] += by_readouts[:, own] @ unit
-=======
-            unit = np.tile(part.readout, part.ways)
-            by_loadings[:, part.latent] += by_readouts[:, own] @ unit
->>>>>>> coreproof:src/streamgp.inference.over_time.states.py
             by_numbers.append(0.5 * float(by_own[own].sum()))
             by_process: Iterator[float] = iter(())
             if part.is_given:
@@ -348,12 +318,8 @@ class States:
             for factor in part.factors:
                 for _ in factor.numbers()[1:]:
                     if isinstance(factor, HarmonicState):
-<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
-                        by_numbers.append(part.by_wave(next(wave), time, by_features_of))
-=======
                         own_features = features[:, seen], by_features[:, seen]
                         by_numbers.append(part.by_wave(next(wave), time, *own_features))
->>>>>>> coreproof:src/streamgp.inference.over_time.states.py
                     else:
                         by_numbers.append(next(by_process))
         return Evidence(value, np.array(by_numbers), by_loadings, by_noise)
@@ -430,15 +396,6 @@ class States:
 
     def _arguments(self, rows: Rows) -> tuple[_core.Law, tuple, Times]:
         """The law, the columns of the rows, and the distinct gaps if matrices are needed there."""
-<<<<<<< HEAD:src/streamgp/inference/over_time/states.py
-=======
-        time = rows.time - self._origin
-        features = np.empty((len(time), self._width + rows.basis.shape[1]))
-        for part, seen in zip(self._parts, self._seen, strict=True):
-            if seen.stop > seen.start:
-                features[:, seen] = part.features(time)
-        features[:, self._width :] = rows.basis
->>>>>>> coreproof:src/streamgp.inference.over_time.states.py
         gaps, which = _NOTHING, None
         if self._has_given:
             gaps, after = distinct_gaps(rows.time)
