@@ -155,7 +155,17 @@ def _new_rows(before: RowState, after: RowState) -> Kept:
     for name in _names(after.kept):
         is_new.append(not known[name])
         known[name] -= 1 if known[name] else 0
-    return after.kept.take(np.array(is_new, bool))
+    rows = after.kept.take(np.array(is_new, bool))
+    if rows.size != after.size - before.size:
+        raise ConfigurationError(
+            problem(
+                "models that keep every row since they were copied",
+                f"{rows.size} new rows among {after.size}, where there were {before.size}: rows of"
+                " both were joined",
+                "Make models that are to be merged with `keep=None`, or merge them sooner.",
+            )
+        )
+    return rows
 
 
 def _names(rows: Kept) -> list[bytes]:

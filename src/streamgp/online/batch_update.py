@@ -110,7 +110,7 @@ class Updater:
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
 
-    def _better_start(self, state: AnyState, rows: Rows, axes: Sequence[Axis]) -> MultiTaskGP:
+    def _better_start(self, state: Any, rows: Rows, axes: Sequence[Axis]) -> MultiTaskGP:
         """Hyperparameters as they are, or begun anew from all kept rows, if these say so."""
         engine, asked = self.engines.of(state), self.specification
         every = state.rows_with(rows)

@@ -7,7 +7,7 @@ without waiting for more rows. If that gains less than the limit, the limit doub
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from streamgp.registry import storable
@@ -37,6 +37,15 @@ class Doubt(NamedTuple):
     def is_strong(self) -> bool:
         """Whether hyperparameters should be learned now."""
         return max(self.wider, self.narrower) > self.limit
+
+    def until_strong(self, scores: Sequence[float]) -> int:
+        """How many rows come before the one that makes it strong; all if none does."""
+        doubt = self
+        for number, score in enumerate(scores):
+            doubt = doubt.seen((score,))
+            if doubt.is_strong:
+                return number
+        return len(scores)
 
     def seen(self, scores: Iterable[float]) -> "Doubt":
         """With the normal scores of more rows, in their order; NaN says nothing."""

@@ -160,7 +160,7 @@ def afresh(
 
 
 def widened(
-    specification: Specification, state: AnyState, rows: Rows, axes: Sequence[Axis] = ()
+    specification: Specification, state: Any, rows: Rows, axes: Sequence[Axis] = ()
 ) -> MultiTaskGP | None:
     """The model with lengthscales on the scale of the ground, if that has grown much.
 

@@ -115,6 +115,10 @@ class Streamer:
             before = _leading(~verdict.is_outlier)
             if before < run.size:
                 return self._filtered(progress, run.take(slice(before)))
+        if self.learn and updater.schedule(progress.state).cost_grows:
+            before = progress.doubt.until_strong(scored.normal)
+            if before < run.size:  # an update of that row learns from it at once
+                return self._filtered(progress, run.take(slice(before)))
         check(after.is_finite(progress.state))
         return run, updater.seen(progress, after, run, scored, learned=False, one_by_one=True)
 

@@ -18,7 +18,7 @@ from streamgp.version import __version__
 Document = dict[str, Any]  # of JSON
 Tensors = dict[str, np.ndarray]
 
-FORMAT = 3
+FORMAT = 4
 
 _NAME = "streamgp"
 _BLANK = "0" * 64

@@ -1,8 +1,8 @@
 """A model in pieces, for places that can replace a part of it: most of a long past never changes.
 
 A model is a head and, if its past is kept as rows over time, one piece per block of rows. No block
-is ever changed, so an update leaves all pieces but the last one or two as they were. A piece is known by
-its digest. The head has all the rest, and a digest of the list of pieces.
+is ever changed, so an update leaves all pieces but the last one or two as they were. A piece is
+known by its digest. The head has all the rest, and a digest of the list of pieces.
 """
 
 import dataclasses

@@ -194,6 +194,7 @@ def _report_of(
         bound=np.nan,
         inducing_before=(),
         inducing_after=inducing,
+        kept_rows=model.kept_rows,
         open_variance=model.open_variance,
         budget_spent=False,
         e_rounds=0,

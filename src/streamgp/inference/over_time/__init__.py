@@ -1,1 +1,1 @@
-"""The engine for one input and Markov kernels: rows are kept, and the compiled core filters them."""
+"""The engine for one input and Markov kernels: rows are kept, and the core filters them."""

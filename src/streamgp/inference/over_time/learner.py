@@ -293,8 +293,8 @@ class RowLearner:
         each = [] if rule is None else [rule.evaluations] * rule.rounds
         each[1:] = [min(most, _FOLLOWING) for most in each[1:]]
         steps = _Steps(self, met.window.batch)
-        met, fit, *work = alternated(steps, met, self._first_sites(met), each)
-        return met, fit, (work[0], work[1])
+        found, fit, rounds, count = alternated(steps, met, self._first_sites(met), each)
+        return found, fit, (rounds, count)
 
     def _e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
         return e_step(met.window, rows, rounds=self.e_rounds, tolerance=tolerance)

@@ -122,7 +122,7 @@ class RowObjective:
     def _conjugate_part(
         self, model: MultiTaskGP, group: Group, by_precision: np.ndarray, scalars: Rows
     ) -> tuple[float, Float[np.ndarray, " n"]]:
-        """What a channel's rows say beside the densities of scalar rows, and all by their precision.
+        """What a channel's rows say beside their densities as scalar rows; all by their precision.
 
         A row of n observations has the likelihood of n: with P of all and P₁ of each,
         ½(n − 1)·log P₁ − ½P₁·energy is left over.

@@ -14,6 +14,7 @@ from streamgp.data.batch import Rows as BatchRows
 from streamgp.inference.e_step import exact_sites
 from streamgp.inference.over_time.kept import Kept, cut, joined
 from streamgp.inference.over_time.states import Around, Numbers, Rows, StatesAt
+from streamgp.inference.over_time.states import joined as joined_rows
 from streamgp.inference.over_time.window import Window, World, between, seen
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.weight_uncertainty import open_weights
@@ -193,9 +194,7 @@ class RowState:
     ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
         """Mean and covariance of the latent parameters of all rows of some batches together."""
         asked = [self._asking_for(batch) for batch in batches]
-        asking = Rows(
-            *(None if own[0] is None else np.concatenate(own) for own in zip(*asked, strict=True))
-        )
+        asking = joined_rows(asked)
         order = np.argsort(asking.time, kind="stable")
         asking = asking.take(order)
         is_ahead = not self.size or self.place_of(float(asking.time[0])) >= self.closed

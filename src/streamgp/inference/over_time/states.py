@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +60,22 @@ class Rows(NamedTuple):
 
     def take(self, which: slice | np.ndarray) -> "Rows":
         """Some of them."""
-        return Rows(*(None if column is None else column[which] for column in self))
+        mix = None if self.mix is None else self.mix[which]
+        time, value, noise = self.time[which], self.value[which], self.noise[which]
+        return Rows(time, value, noise, self.output[which], self.basis[which], mix)
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Rows of several parts, one after the other."""
+    mixes = [part.mix for part in parts if part.mix is not None]
+    return Rows(
+        np.concatenate([part.time for part in parts]),
+        np.concatenate([part.value for part in parts]),
+        np.concatenate([part.noise for part in parts]),
+        np.concatenate([part.output for part in parts]),
+        np.concatenate([part.basis for part in parts]),
+        np.concatenate(mixes) if mixes else None,
+    )
 
 
 class Evidence(NamedTuple):
@@ -89,6 +104,9 @@ class Around(NamedTuple):
 
     before: Numbers | None = None
     after: Numbers | None = None
+
+
+ALONE = Around()
 
 
 class StatesAt(NamedTuple):
@@ -324,22 +342,22 @@ class States:
                         by_numbers.append(next(by_process))
         return Evidence(value, np.array(by_numbers), by_loadings, by_noise)
 
-    def smoothed(self, rows: Rows, around: Around = Around()) -> tuple[float, Times, Times]:
+    def smoothed(self, rows: Rows, around: Around = ALONE) -> tuple[float, Times, Times]:
         """log p(rows), and mean and variance of f at each row given all rows."""
         law, arguments, after = self._arguments_between(rows, around)
-        return _core.smooth(law, *arguments, around.before, after)
+        return _core.smooth(law, *arguments, before=around.before, after=after)
 
     def joint(
-        self, rows: Rows, around: Around = Around()
+        self, rows: Rows, around: Around = ALONE
     ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, "m m"]]:
         """Mean and covariance of f where it is asked for, given all rows."""
         law, arguments, after = self._arguments_between(rows, around)
-        return _core.joint(law, *arguments, around.before, after)
+        return _core.joint(law, *arguments, before=around.before, after=after)
 
-    def states(self, rows: Rows, around: Around = Around()) -> StatesAt:
+    def states(self, rows: Rows, around: Around = ALONE) -> StatesAt:
         """All numbers where f is asked for, given all rows."""
         law, arguments, after = self._arguments_between(rows, around)
-        return StatesAt(*_core.states(law, *arguments, around.before, after))
+        return StatesAt(*_core.states(law, *arguments, before=around.before, after=after))
 
     def checkpoints(self, rows: Rows, stops: Int[np.ndarray, " c"]) -> list[Around]:
         """What is known of rows before some rows, and of these and all after them.
@@ -349,7 +367,7 @@ class States:
             stops: Numbers of rows, in order.
         """
         law, arguments, _ = self._arguments(rows)
-        found = _core.checkpoints(law, *arguments, stops.astype(np.int32))
+        found = _core.checkpoints(law, *arguments, stops=stops.astype(np.int32))
         return [Around(before, after) for before, after in zip(*found, strict=True)]
 
     def filtered(

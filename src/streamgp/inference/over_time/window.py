@@ -13,7 +13,14 @@ from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch
 from streamgp.inference.over_time.law import Law
-from streamgp.inference.over_time.states import Around, Rows, States, StatesAt
+from streamgp.inference.over_time.states import (
+    ALONE,
+    Around,
+    Rows,
+    States,
+    StatesAt,
+    joined,
+)
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.model.mixing import Features, Mixed
@@ -100,7 +107,7 @@ class Window:
 
     world: World
     batch: Batch
-    around: Around = Around()
+    around: Around = ALONE
 
     @property
     def model(self) -> MultiTaskGP:
@@ -178,7 +185,7 @@ class Window:
             own = np.zeros((n, j, len(self.world.loadings)))
             np.put_along_axis(
                 own,
-                np.broadcast_to(outputs[:, None], own.shape[:2] + (j,)),
+                np.broadcast_to(outputs[:, None], (*own.shape[:2], j)),
                 np.swapaxes(directions, 1, 2),
                 axis=2,
             )
@@ -218,11 +225,8 @@ class Window:
 
 
 def between(rows: Rows, asking: Rows) -> Rows:
-    """Rows, and others that only ask, in the order of time; at equal times those that ask go last."""
-    whole = Rows(*(
-        None if one is None or other is None else np.concatenate([one, other])
-        for one, other in zip(rows, asking, strict=True)
-    ))  # fmt: skip
+    """Rows, and others that only ask, in the order of time; at one time those that ask go last."""
+    whole = joined([rows, asking])
     return whole.take(np.argsort(whole.time, kind="stable"))
 
 
