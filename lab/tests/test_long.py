@@ -74,7 +74,7 @@ def test_costs_are_measured_on_copies(monkeypatch):
 
 def test_claims_about_growth():
     sizes = [100, 1000, 10_000]
-    names = (cost._HUNDRED, cost._EVALUATION, cost._MANY, cost._FILTER)
+    names = (cost._HUNDRED, cost._FIRST, cost._MANY, cost._FILTER)
     flat, square = [1.0] * 3, [s**2.0 for s in sizes]
     works = [Work(name, sizes, flat) for name in names]
     assert [claim.holds for claim in cost.claims(works)] == [True] * 3

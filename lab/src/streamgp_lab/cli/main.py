@@ -28,6 +28,7 @@ examples:
     streamgp-lab bench --list
     streamgp-lab bench samples --repeats 5
     streamgp-lab bench start growth --against folder-of-another-version
+    streamgp-lab bench core --against ca6adae
     streamgp-lab bench record --against folder-of-another-version
     streamgp-lab bench long --full
     streamgp-lab bench dimensions --own --only powerplant --only winequality
@@ -135,9 +136,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the folder for the environments of other libraries (default: %(default)s)",
     )  # fmt: skip
     bench.add_argument(
-        "--against", type=Path, metavar="FOLDER",
-        help="a checkout of another version of streamgp, which start and growth measure too, "
-        "and record instead",
+        "--against", metavar="VERSION",
+        help="another version of streamgp, a folder or a revision of this repository, which "
+        "start, growth and core measure too, and record instead",
     )  # fmt: skip
     bench.add_argument(
         "--full", action="store_true",

@@ -10,10 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import streamgp as sgp
-from streamgp.inference.chain.evidence import Past, evidence
-from streamgp.inference.chain.known import Known
-from streamgp.inference.chain.segments import joined
-from streamgp.inference.chain.state import ChainState
 from streamgp_lab.races.contenders import kalman
 from streamgp_lab.races.growth import slope
 from streamgp_lab.races.long.streams import CHAIN, TRUTH, Stream, known_model, stream, timed
@@ -32,8 +28,6 @@ _HUNDRED, _ONE = "100 rows at the frontier", "one sample at the frontier"
 _LATE = "100 rows that come late, by 1 to 2% of the stream"
 _STRETCH, _SCATTERED = "predicting 1,000 old points in a row", "predicting 1,000 scattered points"
 _LOADED, _FIRST = "loading from bytes", "the first question after loading (a full pass)"
-_PASS = "a full forward pass"
-_EVALUATION = "evidence and gradient, for an M step"
 _MANY, _FILTER = "one sample of `update_many`", "one sample of the Kalman filter in NumPy"
 _FLAT = {_HUNDRED, _ONE, _MANY, _STRETCH}
 _FLATTEST, _LINEAR = 0.1, 1.1  # the largest exponents of what must be flat, and of passes
@@ -94,10 +88,7 @@ def _works(model: sgp.ContinualGP, data: Stream) -> dict[str, float]:
     back = np.sort(np.random.default_rng(3).uniform(0.98 * end, 0.99 * end, _BATCH))
     in_a_row = end / 4 + np.linspace(0, _OLD, _ASKED)
     scattered = np.random.default_rng(2).uniform(0, end, _ASKED)
-    saved, state = model.to_bytes(), model.state
-    assert isinstance(state, ChainState)
-    past = Past(joined(state.segments), state.totals)
-    wrapped = state.model
+    saved = model.to_bytes()
     return {
         _HUNDRED: _least(lambda twin: twin.update(ahead[:_BATCH], y[:_BATCH]), model),
         _ONE: _single(model, ahead, y),
@@ -106,8 +97,6 @@ def _works(model: sgp.ContinualGP, data: Stream) -> dict[str, float]:
         _SCATTERED: _least(lambda twin: twin.predict(scattered), model),
         _LOADED: _least(lambda _: sgp.from_bytes(saved), None),
         _FIRST: _least_of(lambda: sgp.from_bytes(saved), lambda loaded: loaded.predict([end / 2])),
-        _PASS: _least(lambda _: Known.of(state.mixing, state.segments), None),
-        _EVALUATION: _least(lambda _: evidence(past, wrapped), None),
         **_streams(model, data, ahead, y),
     }
 

@@ -13,13 +13,12 @@ import numpy as np
 from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.progress import Bar
 from streamgp_lab.races.benchmark import Benchmark, Settings
-from streamgp_lab.races.environments import variables
+from streamgp_lab.races.environments import REPOSITORY, variables
 from streamgp_lab.races.record import workloads
 from streamgp_lab.reporting.figures import grid
 from streamgp_lab.reporting.report import Part, Picture, Report
 from streamgp_lab.reporting.tables import Table, number
 
-REPOSITORY = Path(__file__).parents[5]
 RECORD = REPOSITORY / "lab" / "record.json"
 PICTURE = REPOSITORY / "docs" / "images" / "record.png"
 NAMES = (workloads.IMPORT, *workloads.WORKLOADS)
