@@ -139,9 +139,7 @@ def _check(model: sgp.ContinualGP) -> None:
     state = model.state
     assert state is not None
     assert state.is_finite(), "not finite"
-    precisions = [state.memory.precision]
-    if isinstance(state, State):
-        precisions += state.site.precision
+    precisions = [state.memory.precision, *state.site.precision] if isinstance(state, State) else []
     for what in precisions:
         values = np.linalg.eigvalsh(what) if what.size else np.zeros(1)
         assert values[0] >= -ROUNDING * max(values[-1], 1.0), f"precision of {values[0]}"

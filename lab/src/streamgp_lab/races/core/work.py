@@ -37,9 +37,10 @@ def sized(part: str, season: str, spacing: str, size: int) -> str:
 
 def chain(counts: list[int]) -> dict[str, float]:
     """By the passes over a chain that an M step of such a version makes."""
-    import streamgp as sgp
     from streamgp.inference.chain.evidence import Past, evidence
     from streamgp.inference.chain.segments import joined
+
+    import streamgp as sgp
 
     found = {}
     for spacing in SPACINGS:
