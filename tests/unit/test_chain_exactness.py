@@ -220,7 +220,7 @@ def test_long_streams_are_exact_in_any_order():
         assert_same(model, chains.fed(model, *batches), found, channel, test)
 
 
-# -- many rows ---------------------------------------------------------------------------------------
+# -- many rows -------------------------------------------------------------------------------------
 
 CROWD = np.sort(np.random.default_rng(5).uniform(0.0, 4.0, 90))
 AMONG = np.concatenate([[-2.0, -0.05], np.linspace(0.03, 3.97, 12), [4.1, 7.0]])

@@ -1,4 +1,4 @@
-"""The life of a model that keeps rows over time: files, copies, threads, failures, channels, engines."""
+"""The life of a model that keeps rows over time: files, copies, threads, failures, engines."""
 
 import copy
 import pickle

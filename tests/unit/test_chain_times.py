@@ -156,7 +156,7 @@ def test_missing_values_were_not_observed():
     np.testing.assert_allclose(got, wanted, rtol=1e-10)
 
 
-# -- many rows at one time, and late ones -----------------------------------------------------------
+# -- many rows at one time, and late ones ---------------------------------------------------------
 
 AROUND = np.array([-60.0, -1.0, 0.0, 0.1, 1.0, 2.5, 3.0, 40.0, 89.9, 95.0])
 

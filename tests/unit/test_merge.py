@@ -93,6 +93,17 @@ def test_rows_that_are_equal_all_count():
     _same(merged, whole)
 
 
+def test_rows_that_were_joined_are_not_counted_twice():
+    """Where a shard has joined rows of the ancestor with its own, nobody can tell what is new."""
+    first = _ancestor("chain", keep=60)
+    shards = [copy.deepcopy(first) for _ in range(2)]
+    for shard, rows in zip(shards, np.split(np.arange(60, 240), 2), strict=True):
+        shard.update(_X[rows], _Y[rows], learn=False)
+        assert shard.state.size < 100
+    with pytest.raises(sgp.ConfigurationError, match="keep"):
+        sgp.merge(first, shards)
+
+
 def test_other_families_add_up_closely():
     first = _ancestor("chain", sgp.Poisson())
     whole, shards = copy.deepcopy(first), [copy.deepcopy(first) for _ in range(2)]

@@ -29,6 +29,7 @@ examples:
     streamgp-lab bench samples --repeats 5
     streamgp-lab bench start growth --against folder-of-another-version
     streamgp-lab bench core --against ca6adae
+    streamgp-lab bench over_time --full --against ca6adae
     streamgp-lab bench record --against folder-of-another-version
     streamgp-lab bench long --full
     streamgp-lab bench dimensions --own --only powerplant --only winequality
@@ -137,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--against", metavar="VERSION",
         help="another version of streamgp, a folder or a revision of this repository, which "
-        "start, growth and core measure too, and record instead",
+        "start, growth, core and over_time measure too, and record instead",
     )  # fmt: skip
     bench.add_argument(
         "--full", action="store_true",

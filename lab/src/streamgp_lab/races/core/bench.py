@@ -1,18 +1,13 @@
 """Core: evidence and gradient by the compiled core, beside the passes of another revision."""
 
 import itertools
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.progress import Bar
 from streamgp_lab.races.benchmark import Benchmark, Settings
 from streamgp_lab.races.core import work
-from streamgp_lab.races.environments import variables
+from streamgp_lab.races.environments import answer
 from streamgp_lab.reporting.claims import Claim, faster
 from streamgp_lab.reporting.report import Part, Report
 from streamgp_lab.reporting.tables import Table, number
@@ -86,20 +81,11 @@ def _least(runs: list[Seconds]) -> Seconds:
 
 
 def _run(name: str, counts: list[int], source: Path | None) -> Seconds:
-    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    done = subprocess.run(
-        [sys.executable, work.__file__, name, *map(str, counts)], capture_output=True, text=True,
-        check=False, env={**os.environ, **one, **variables(source)},
+    return answer(
+        [work.__file__, name, *map(str, counts)], source,
+        "a revision whose chains keep sums over pairs of states",
+        "Give one before the compiled core, such as ca6adae.",
     )  # fmt: skip
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise ConfigurationError(
-            problem(
-                "a revision whose chains keep sums over pairs of states", said,
-                "Give one before the compiled core, such as ca6adae.",
-            )
-        )  # fmt: skip
-    return json.loads(done.stdout)
 
 
 BENCHMARK = Benchmark(
