@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from streamgp.online.beginning import Beginning, heard, kept
 
 import streamgp as sgp
 

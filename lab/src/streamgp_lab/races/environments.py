@@ -123,54 +123,6 @@ def _compile(source: Path) -> None:
         raise ConfigurationError(problem("a revision that compiles", said, "Try `make core`."))
 
 
-@contextmanager
-def checkout(wanted: str | None) -> Iterator[Path | None]:
-    """A folder with another version of streamgp.
-
-    A revision of this repository is checked out into a temporary folder, and compiled if it has a
-    compiled part.
-
-    Args:
-        wanted: Such a folder, or a revision; None stands for this version.
-    """
-    if wanted is None or Path(wanted).is_dir():
-        yield Path(wanted) if wanted else None
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, wanted.replace("/", "-"))
-        _git("worktree", "add", "--detach", str(source), wanted)
-        try:
-            _compile(source)
-            yield source
-        finally:
-            _git("worktree", "remove", "--force", str(source))
-
-
-def _git(*words: str) -> None:
-    done = subprocess.run(
-        ["git", "-C", str(REPOSITORY), *words], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise ConfigurationError(
-            problem("a folder or a revision of the repository", said, "Check its name.")
-        )
-
-
-def _compile(source: Path) -> None:
-    builder = source / "build_backend" / "streamgp_build.py"
-    if not builder.exists():
-        return
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run(
-        [sys.executable, builder], capture_output=True, text=True, check=False,
-        env={**os.environ, "PATH": path},
-    )  # fmt: skip
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise ConfigurationError(problem("a revision that compiles", said, "Try `make core`."))
-
-
 def _install(interpreter: Path, name: str) -> None:
     done = subprocess.run(
         [interpreter, "-m", "pip", "install", "--quiet", *REQUIREMENTS[name]],
