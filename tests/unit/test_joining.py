@@ -85,9 +85,35 @@ def test_the_gradient_of_joined_rows_is_that_by_differences():
     np.testing.assert_allclose(gradient, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
 
 
-def test_rows_of_other_families_are_all_kept():
-    counts = np.floor(2 + 2 * np.sin(X / 4)) + 0.0
-    model = fed(40, sgp.Poisson(), counts)
+def test_what_a_rough_function_does_between_rows_is_hardly_taken_for_noise():
+    """Nor do residuals about a posterior mean, which went along with noise, make it too small."""
+    x = np.sort(RNG.uniform(0, 80, 1000))
+    prior = np.exp(-np.abs(x[:, None] - x) / 3) + 1e-10 * np.eye(1000)
+    y = np.linalg.cholesky(prior) @ RNG.normal(size=1000) + 0.3 * RNG.normal(size=1000)
+    noises = []
+    for keep in (150, None):
+        model = sgp.ContinualGP(
+            sgp.Gaussian(), latents=sgp.Matern12(3.0, 1.0), scale=False, keep=keep
+        )
+        for rows in np.array_split(np.arange(1000), 10):
+            model.update(x[rows], y[rows], learn=False)
+        model.refine()
+        noises.append(float(model.state.plain.channels[0].likelihood.noise))
+    assert 0.95 < noises[0] / noises[1] < 1.25
+
+
+OTHERS = {
+    "poisson": (sgp.Poisson(), np.floor(2 + 2 * np.sin(X / 4))),
+    "lognormal": (sgp.LogNormal(), np.exp(Y)),
+    "weighted": (sgp.Weighted(sgp.Gaussian()), np.column_stack([Y, 1 + X % 2])),
+    "with errors": (sgp.Gaussian(error=True), np.column_stack([Y, 0.1 + X % 1])),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_rows_of_other_families_are_all_kept(name):
+    likelihood, y = OTHERS[name]
+    model = fed(40, likelihood, y)
     assert model.state.size == 400
     np.testing.assert_array_equal(model.state.kept.count, 1.0)
 
