@@ -43,7 +43,10 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ["matern12", "matern32", "matern52", "sum", "oscillator", "carma"])
+GIVEN = ["oscillator", "carma"]  # whose moves over a gap are computed once for all equal gaps
+
+
+@pytest.mark.parametrize("name", ["matern12", "matern32", "matern52", "sum", *GIVEN])
 @pytest.mark.parametrize("odd", ODD)
 def test_odd_inputs_are_exact(odd, name):
     world = chains.one(name)
@@ -55,7 +58,9 @@ def test_odd_inputs_are_exact(odd, name):
         bound += chains.fed(model, rows.take(slice(begin, begin + len(part))))
         begin += len(part)
     test = [*np.unique(x), x.min() - 3, x.min() + 0.2, x.max() + 0.2, x.max() + 1e3]
-    np.testing.assert_allclose(bound, assert_exact(world, model, rows, test), rtol=1e-8)
+    rounding = 4 * np.finfo(float).eps * np.abs(x).max() if name in GIVEN else 0.0  # of gaps
+    evidence = assert_exact(world, model, rows, test, 1e-8 + rounding)
+    np.testing.assert_allclose(bound, evidence, rtol=1e-8)
 
 
 @pytest.mark.parametrize("odd", ODD)
