@@ -97,8 +97,9 @@ class ContinualGP(plot.Drawn):
         keep: Over one input, on a chain: how many observations are kept. What a model knows of the
             past is computed from them, and everything can be learned again. Beyond that number,
             neighbouring observations of `Gaussian` channels are joined where that loses least;
-            those of other families are all kept. None: all are kept. 0: none are kept; the model is
-            then on the dense engine, whose past is sums at inducing points.
+            those of other families are all kept. None: all are kept. 0: the model is on the dense
+            engine, whose past is sums at inducing points; it keeps no observations with
+            `VEM(cells=0)` and points of your own.
         outliers: What becomes of observations far outside what was predicted. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.

@@ -169,14 +169,13 @@ def test_many_samples_of_several_channels():
     assert_same(many, one, 1e-7)
 
 
-@pytest.mark.parametrize("ahead", [True, False])
-def test_samples_close_together_are_exact(ahead):
+def test_samples_close_together_are_exact():
     world = chains.one("matern32")
     x = np.sort(np.random.default_rng(5).uniform(0, 10, 300))
     rows = chains.draw(world, x)
     model = chains.model_of(world, "matern32")
     chains.fed(model, rows.take(slice(5)))
-    model.update_many(x[5:], rows.y[5:], ["a"] * 295, ahead=ahead)
+    model.update_many(x[5:], rows.y[5:], ["a"] * 295)
     found = markov.exact(world, rows, TEST, np.zeros(len(TEST), int))
     mean, variance = chains.moments(model, TEST, np.zeros(len(TEST), int))
     np.testing.assert_allclose(mean, found.mean, atol=1e-8)

@@ -10,7 +10,7 @@ posterior mean, so that no known bend of f counts as noise. Rows whose f bends l
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from streamgp.data.batch import Rows
 from streamgp.inference.over_time.kept import Kept
@@ -53,7 +53,7 @@ class Four(NamedTuple):
 
 
 def limited(state: RowState, keep: int | None, most_open: int) -> RowState:
-    """The state with no more rows than there may be, if they can be joined.
+    """The state with no more rows than there may be, of channels whose rows can be joined.
 
     Args:
         state: With all rows.
@@ -61,30 +61,34 @@ def limited(state: RowState, keep: int | None, most_open: int) -> RowState:
         most_open: How many rows of channels that are not conjugate may change as others come.
     """
     while keep is not None and state.size > _ROOM * keep:
+        kept, model = state.kept, state.plain
+        over = int(np.count_nonzero(_can_be_joined(state)[kept.channel])) - keep
         groups = _groups(state)
-        most = -(-(state.size - keep) // 2)
-        if not len(groups.rows):
+        if over <= (_ROOM - 1) * keep or not len(groups.rows):
             return state
         bends = _bends(state, groups)
-        kept, model = state.kept, state.plain
         strength = np.array([own.likelihood.strength for own in model.channels])
-        losses = strength[kept.channel[groups.rows[:, 0]]] * np.sum(
-            kept.count[groups.rows] * bends, axis=1
-        )
-        least = np.argsort(losses, kind="stable")[:most]
+        of_group = strength[kept.channel[groups.rows[:, 0]]]
+        losses = of_group * np.sum(kept.count[groups.rows] * bends, axis=1)
+        least = np.argsort(losses, kind="stable")[: -(-over // 2)]
         rows = _joined(state, groups.take(least), bends[least])
         state = following(state, 0, rows, ended(state.world, Place(0, None), rows, most_open))
     return state
 
 
+def _can_be_joined(state: RowState) -> Bool[np.ndarray, " D"]:
+    """Of which channels the squares of values add up, and nothing else matters."""
+    families = [channel.likelihood for channel in state.plain.channels]
+    return np.array([type(own) is Gaussian and own.scales_sites for own in families])
+
+
 def _groups(state: RowState) -> Four:
-    """Neighbouring rows of channels whose values add up, four at a time."""
+    """Neighbouring rows of such channels, four at a time."""
     kept, found = state.kept, [np.zeros((0, _TOGETHER), int)]
-    for number, channel in enumerate(state.plain.channels):
-        if type(channel.likelihood) is Gaussian and channel.likelihood.scales_sites:
-            own = np.flatnonzero(kept.channel == number)
-            own = own[: len(own) // _TOGETHER * _TOGETHER]
-            found.append(own.reshape(-1, _TOGETHER))
+    for number in np.flatnonzero(_can_be_joined(state)):
+        own = np.flatnonzero(kept.channel == number)
+        own = own[: len(own) // _TOGETHER * _TOGETHER]
+        found.append(own.reshape(-1, _TOGETHER))
     return Four.of(kept, np.concatenate(found))
 
 

@@ -63,10 +63,10 @@ class World:
 
         A site may pull without any curvature, but no scalar row does.
         """
-        variance = self.loadings**2 @ self.law.variance
-        variance += np.sum(self.model.basis_spreads() ** 2, axis=1)
+        scale = np.concatenate([np.ravel(channel.scale) for channel in self.model.channels])
+        variance = self.loadings**2 @ self.law.variance + scale**2
         conjugate = np.array([channel.likelihood.conjugate for channel in self.model.channels])
-        least = _LEAST / np.where(variance > 0, variance, 1.0)
+        least = _LEAST / variance
         return np.where(conjugate[self.model.outputs.channel], _NOTHING, least)
 
     def design(self, batch: Batch) -> Float[np.ndarray, "R d"]:
