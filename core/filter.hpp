@@ -36,7 +36,6 @@ auto with_width(int p, F f) {
     if (p <= 12) return f(Fixed<12>(p));
     if (p <= 16) return f(Fixed<16>(p));
     if (p <= 24) return f(Fixed<24>(p));
-    if (p <= 32) return f(Fixed<32>(p));
     return f(Free((p + 7) / 8 * 8));
 }
 

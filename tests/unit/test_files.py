@@ -449,7 +449,7 @@ def test_other_formats_are_refused_and_named(other, monkeypatch):
     data = sgp.ContinualGP(sgp.Gaussian()).to_bytes()
     monkeypatch.undo()
     with pytest.raises(
-        sgp.FileError, match=rf"format 3, .*got format {other}, .*streamgp 9\.9\.0\. Install"
+        sgp.FileError, match=rf"format 4, .*got format {other}, .*streamgp 9\.9\.0\. Install"
     ):
         sgp.from_bytes(data)
 

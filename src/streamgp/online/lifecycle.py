@@ -11,6 +11,7 @@ from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.model.initial_scales import spread_of
+from streamgp.model.means.constant import LEVEL
 from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.model.specification import Specification, no_observations
 from streamgp.parameters import (
@@ -142,6 +143,8 @@ def afresh(
 ) -> MultiTaskGP:
     """The model on the scale of some rows, as if they were its first batch.
 
+    Straight lines keep their origin, and levels that are not learned stay where they are.
+
     Args:
         specification: Of the model.
         learner: Of such states.
@@ -156,7 +159,17 @@ def afresh(
     }
     begun = begin(specification, learner, rows.x, first, axes)
     model = introduce(specification, learner, begun, first, rows, axes).model
-    return replaced(model, origin=state.model.origin)  # which straight lines are about
+    channels = [
+        new if _has_free_level(new) else replaced(new, offset=old.offset)
+        for new, old in zip(model.channels, state.model.channels, strict=True)
+    ]
+    return replaced(model, origin=state.model.origin, channels=tuple(channels))
+
+
+def _has_free_level(channel: Channel) -> bool:
+    """Whether data alone say where the level of a channel is."""
+    pairs = zip(channel.mean.labels(()), channel.mean.spreads, strict=True)
+    return any(label == LEVEL and spread is None for label, spread in pairs)
 
 
 def widened(

@@ -51,7 +51,7 @@ class RowObjective:
     def evidence(self, theta: Vector) -> Answer:
         """What rows say of hyperparameters, up to a constant, and its gradient; no priors."""
         there = with_free(self.wrapped, theta)
-        world = World(unwrap(there))
+        world = World(unwrap(there), self.window.world.least)
         window = dataclasses.replace(self.window, world=world)
         sites = exact_sites(window, self.held)
         scalars = window.scalars(sites)

@@ -33,9 +33,16 @@ _TOGETHER = 4_000_000  # numbers of states that are held at once
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class World:
-    """A plain model, and the states of its latent functions as the core has them."""
+    """A plain model, and the states of its latent functions as the core has them.
+
+    Attributes:
+        model: The hyperparameters, plain.
+        floor: The `least` precision of rows, if it is not to follow from the model: learning holds
+            sites as they are.
+    """
 
     model: MultiTaskGP
+    floor: Float[np.ndarray, " O"] | None = None
 
     @functools.cached_property
     def law(self) -> Law:
@@ -63,6 +70,8 @@ class World:
 
         A site may pull without any curvature, but no scalar row does.
         """
+        if self.floor is not None:
+            return self.floor
         scale = np.concatenate([np.ravel(channel.scale) for channel in self.model.channels])
         variance = self.loadings**2 @ self.law.variance + scale**2
         conjugate = np.array([channel.likelihood.conjugate for channel in self.model.channels])
