@@ -61,9 +61,13 @@ def test_a_model_that_is_as_good_offline_loses_nothing():
 
 def test_what_is_not_joined_loses_nothing(monkeypatch):
     monkeypatch.setattr(joining, "_MORE", 1)
-    assert joining.lost(joining.STREAMS[0], 50) == (0.0, 0.0)
+    same, whole = joining.beside(joining.STREAMS[0], 50)
+    assert same == whole
     monkeypatch.setattr(joining, "_MORE", 10)
-    assert joining.lost(joining.STREAMS[1], 20)[1] > 0
+    (crowded,) = (each for each in joining.STREAMS if each.about == "rough, crowded")
+    joined, whole = joining.beside(crowded, 20)
+    assert joined.of_f > whole.of_f
+    assert whole.determined > 20
 
 
 def test_bars():

@@ -1,4 +1,10 @@
-"""Joining: what is lost where a tenth of the rows is kept, beside a model that keeps all."""
+"""Joining: what is lost where a tenth of the rows is kept, beside a model that keeps all.
+
+Rows determine about as many numbers as the sum over rows of Var f / noise², under the posterior.
+Where that is far less than what is kept, a function is seen more often than it need be, and joining
+rows must lose nothing. Where it is about as much, or more, no choice of kept rows can do that; such
+streams are measured, but have no bar.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,28 +15,44 @@ import streamgp as sgp
 from streamgp_lab.races.over_time.figures import Bar, Figures, nlpd, nlpd_of_f, scaled
 
 _OF_Y, _OF_F = 0.002, 0.01  # nats
-_KEEP, _MORE, _BATCHES, _STEP = 1000, 10, 40, 0.01
+_KEEP, _MORE, _BATCHES = 1000, 10, 40
 _EVERY = 11  # row is held out
 
 
 class Stream(NamedTuple):
-    """A function that is seen more often than it need be.
+    """Observations of a function.
 
     Attributes:
         about: Its name.
         f: Draws the function at some times.
+        step: The time between rows.
         noise: Of a Gaussian channel; None for counts.
         kernel: With the hyperparameters that are kept; None if those of the default are learned.
+        is_crowded: Whether rows determine about as many numbers as are kept, or more.
     """
 
     about: str
     f: Callable[[np.ndarray], np.ndarray]
+    step: float
     noise: float | None
     kernel: Callable[[], Any] | None
+    is_crowded: bool = False
 
     def figure(self, of: str) -> str:
-        """The name of what is measured, of y or of f."""
-        return f"{self.about}: nats of {of} above a model that keeps all rows"
+        """The name of what is lost, of y or of f."""
+        return f"joined, {self.about}: nats of {of} above a model that keeps all rows"
+
+    @property
+    def determined(self) -> str:
+        """The name of how many numbers rows determine."""
+        return f"joined, {self.about}: numbers that rows determine"
+
+    @property
+    def bars(self) -> list[Bar]:
+        """Of what is measured."""
+        of_y, of_f = (None, None) if self.is_crowded else (_OF_Y, _OF_F)
+        counts = [Bar(self.determined, None)] if self.noise is not None else []
+        return [*counts, Bar(self.figure("y"), of_y), Bar(self.figure("f"), of_f)]
 
 
 def smooth(x: np.ndarray) -> np.ndarray:
@@ -57,17 +79,25 @@ def _matern12() -> Any:
 
 
 STREAMS = (
-    Stream("joined, smooth", smooth, 0.3, _matern52),
-    Stream("joined, rough", rough, 0.3, _matern12),
-    Stream("joined, little noise", smooth, 0.01, _matern52),
-    Stream("joined, counts", smooth, None, _matern52),
-    Stream("joined, smooth, learned", smooth, 0.3, None),
-    Stream("joined, rough, learned", rough, 0.3, None),
-    Stream("joined, little noise, learned", smooth, 0.01, None),
+    Stream("smooth", smooth, 0.01, 0.3, _matern52),
+    Stream("rough", rough, 0.0001, 0.3, _matern12),
+    Stream("little noise", smooth, 0.001, 0.01, _matern52),
+    Stream("counts", smooth, 0.01, None, _matern52),
+    Stream("rough, crowded", rough, 0.01, 0.3, _matern12, is_crowded=True),
+    Stream("little noise, crowded", smooth, 0.01, 0.01, _matern52, is_crowded=True),
+    Stream("smooth, learned", smooth, 0.01, 0.3, None),
+    Stream("rough, learned", rough, 0.0001, 0.3, None),
+    Stream("little noise, learned", smooth, 0.001, 0.01, None),
 )
-BARS = tuple(
-    Bar(stream.figure(of), most) for stream in STREAMS for of, most in (("y", _OF_Y), ("f", _OF_F))
-)
+BARS = tuple(bar for stream in STREAMS for bar in stream.bars)
+
+
+class Scores(NamedTuple):
+    """Of one model: NLPDs of y and f at held-out rows, and how many numbers its rows determine."""
+
+    of_y: float
+    of_f: float
+    determined: float
 
 
 def measure(share: float) -> Figures:
@@ -75,15 +105,18 @@ def measure(share: float) -> Figures:
     keep = scaled(_KEEP, share)
     found: Figures = {}
     for stream in STREAMS:
-        of_y, of_f = lost(stream, keep)
-        found |= {stream.figure("y"): of_y, stream.figure("f"): of_f}
+        joined, whole = beside(stream, keep)
+        found[stream.figure("y")] = joined.of_y - whole.of_y
+        found[stream.figure("f")] = joined.of_f - whole.of_f
+        if stream.noise is not None:
+            found[stream.determined] = whole.determined
     return found
 
 
-def lost(stream: Stream, keep: int) -> tuple[float, float]:
-    """What joining loses of y and of f at held-out rows."""
+def beside(stream: Stream, keep: int) -> tuple[Scores, Scores]:
+    """A model that keeps so many rows, and one that keeps all."""
     rng = np.random.default_rng(0)
-    x = _STEP * np.arange(keep * _MORE * _EVERY // (_EVERY - 1))
+    x = stream.step * np.arange(keep * _MORE * _EVERY // (_EVERY - 1))
     f = stream.f(x)
     if stream.noise is None:
         y = rng.poisson(np.exp(f)).astype(float)
@@ -96,8 +129,11 @@ def lost(stream: Stream, keep: int) -> tuple[float, float]:
         columns = (np.array_split(column[~held], _BATCHES) for column in (x, y))
         for batch in zip(*columns, strict=True):
             model.update(*batch)
-        scores.append((nlpd(model, x[held], y[held]), nlpd_of_f(model, x[held], f[held])))
-    return scores[0][0] - scores[1][0], scores[0][1] - scores[1][1]
+        variance = float(np.mean(model.predict(x[held]).latent_variance))
+        determined = (~held).sum() * variance / (stream.noise or np.inf) ** 2
+        of_y, of_f = nlpd(model, x[held], y[held]), nlpd_of_f(model, x[held], f[held])
+        scores.append(Scores(of_y, of_f, determined))
+    return scores[0], scores[1]
 
 
 def _model(stream: Stream, keep: int | None) -> sgp.ContinualGP:
