@@ -196,7 +196,7 @@ def test_the_report_of_a_small_share(tmp_path, monkeypatch):
         monkeypatch.setattr(bench, name, sizes)
     command.run(["long"], tmp_path, peers=tmp_path, share=0.04)
     text = (tmp_path / "long.md").read_text()
-    for caption in ("Accuracy over length", "Bytes per inducing time", "Sunspots", "A year"):
+    for caption in ("Accuracy over length", "Bytes per kept row", "Sunspots", "A year"):
         assert caption in text
     measured = json.loads((tmp_path / "long.json").read_text())["measured"]
     assert set(measured) == {topic.name for topic in bench.topics(Settings(tmp_path))}

@@ -12,6 +12,7 @@ from tests.families import FAMILIES
 import streamgp as sgp
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.memory import blank
+from streamgp.inference.state import State
 from streamgp.likelihoods import support
 from streamgp.parameters import free_vector, unwrap
 
@@ -47,7 +48,7 @@ def life(likelihood, x, y, sizes, **options):
         kept, known = copy.deepcopy(model), model.state
         bounds = [one.update(x[own], y[own], learn=one is model).bound for one in (kept, model)]
         anchor = kept.state.model if known is None else known.model
-        memory = blank(anchor) if known is None else known.memory
+        memory = known.memory if isinstance(known, State) else blank(anchor)
         for k, state in enumerate((kept.state, model.state)):
             beliefs = Beliefs.of(state.model, anchor, memory, state.heard, new=1.0, past=0.0)
             bounds[k] += beliefs.value(free_vector(state.model))

@@ -7,8 +7,11 @@ without waiting for more rows. If that gains less than the limit, the limit doub
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
 
 from streamgp.registry import storable
 
@@ -40,22 +43,28 @@ class Doubt(NamedTuple):
 
     def until_strong(self, scores: Sequence[float]) -> int:
         """How many rows come before the one that makes it strong; all if none does."""
-        doubt = self
-        for number, score in enumerate(scores):
-            doubt = doubt.seen((score,))
-            if doubt.is_strong:
-                return number
-        return len(scores)
+        strong = np.maximum(*self._sums(scores)) > self.limit
+        return int(np.argmax(strong)) if strong.any() else len(scores)
 
-    def seen(self, scores: Iterable[float]) -> "Doubt":
+    def seen(self, scores: Sequence[float]) -> "Doubt":
         """With the normal scores of more rows, in their order; NaN says nothing."""
-        wider, narrower = self.wider, self.narrower
-        for score in scores:
-            if score == score:
-                square = min(abs(score), _LARGEST) ** 2
-                wider = max(wider + _WIDER[0] + _WIDER[1] * square, 0.0)
-                narrower = max(narrower + _NARROWER[0] + _NARROWER[1] * square, 0.0)
-        return Doubt(wider, narrower, self.limit)
+        if not len(scores):
+            return self
+        wider, narrower = self._sums(scores)
+        return Doubt(float(wider[-1]), float(narrower[-1]), self.limit)
+
+    def _sums(
+        self, scores: Sequence[float]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Both sums after each row. They never fall below zero."""
+        square = np.minimum(np.abs(scores), _LARGEST) ** 2
+        told = ~np.isnan(square)
+        square = np.where(told, square, 0.0)
+        found = []
+        for start, (constant, slope) in ((self.wider, _WIDER), (self.narrower, _NARROWER)):
+            path = start + np.cumsum(np.where(told, constant + slope * square, 0.0))
+            found.append(path - np.minimum(np.minimum.accumulate(path), 0.0))
+        return found[0], found[1]
 
     def settled(self, gain: float) -> "Doubt":
         """After hyperparameters were learned, which gained so many nats."""

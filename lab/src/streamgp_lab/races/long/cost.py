@@ -35,7 +35,7 @@ _FLATTEST, _LINEAR = 0.1, 1.1  # the largest exponents of what must be flat, and
 
 @dataclass(frozen=True)
 class Work:
-    """CPU seconds of one kind of work, for several numbers of inducing times."""
+    """CPU seconds of one kind of work, for several numbers of kept rows."""
 
     name: str
     sizes: list[int] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Work:
 
 
 class Held(NamedTuple):
-    """Bytes per inducing time, of one channel."""
+    """Bytes per kept row, of one channel."""
 
     size: int
     kept: float  # as it is loaded
@@ -57,7 +57,7 @@ class Held(NamedTuple):
 
 
 def measure(wanted: Sequence[int]) -> tuple[list[Work], list[Held]]:
-    """Every kind of work, and the memory, on chains of about so many inducing times."""
+    """Every kind of work, and the memory, on chains of about so many kept rows."""
     found: dict[str, Work] = {}
     held = []
     for count in wanted:
@@ -177,12 +177,12 @@ def parts(works: Sequence[Work], held: Sequence[Held]) -> list[Part]:
     ratios = [number(b / a) + "×" for a, b in zip(ours, theirs, strict=True)]
     rows.append(["`update_many`, times as fast as the filter", *ratios, ""])
     memory = Table(
-        "Bytes per inducing time, one channel, Matérn-3/2",
+        "Bytes per kept row, one channel, Matérn-3/2",
         ["M", "in memory, loaded", "in memory, once asked", "in a file"],
         [[f"{h.size:,}", *(number(value) for value in h[1:])] for h in held],
     )
     return [
-        Table("The cost of a chain of M inducing times", heading, rows),
+        Table("The cost of a chain of M kept rows", heading, rows),
         claims(works),
         Picture("the cost of a chain", _draw(works)),
         memory,
@@ -206,6 +206,6 @@ def _draw(works: Sequence[Work]) -> Any:
     figure, ((ax,),) = grid(1, 1, 7.5, 5)
     for work in works:
         ax.plot(work.sizes, work.seconds, "o-", label=f"{work.name}: {work.exponent:.2f}")
-    ax.set(xscale="log", yscale="log", xlabel="inducing times M", ylabel="CPU seconds")
+    ax.set(xscale="log", yscale="log", xlabel="kept rows M", ylabel="CPU seconds")
     figure.legend(loc="outside lower center", ncols=1, fontsize=8)
     return figure
