@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup core demo serve-demo test test-nats test-openapi test-types test-page test-postgres test-sanitizers test-spark lint wheel dist docs bench clean
+.PHONY: setup core demo serve-demo test test-nats test-openapi test-page test-postgres test-rounding test-sanitizers test-spark test-types lint wheel dist docs bench clean
 
 # BIN can name another environment, which is then taken as it is.
 setup: $(if $(filter .venv/bin,$(BIN)),.venv/ready)
@@ -30,6 +30,16 @@ test: setup
 # Shapes and types at run time, as annotated: lives of models of every kind, and exactness.
 test-types: setup
 	$(BIN)/python -m pytest -o addopts= -p tests.checking -n 2 tests/types tests/unit/test_linalg.py tests/unit/test_exactness.py
+
+# Tests of numbers: not of commands, files, pages, pictures and other libraries.
+NUMERICAL := tests/core tests/property $(wildcard tests/contract/test_likelihood*.py) \
+    $(filter-out $(patsubst %,tests/unit/test_%,cli% distribution% fleet_cli% follow% forecast_pictures% frames% \
+        pages% plots% readme% river% site% sk%), $(wildcard tests/unit/test_*.py))
+
+# These tests with routines of BLAS that round otherwise than those of this machine's own processor.
+test-rounding: setup
+	core=$$($(BIN)/python tests/another_core.py) && \
+	    OPENBLAS_CORETYPE=$$core $(BIN)/pytest -n 2 --dist worksteal $(NUMERICAL)
 
 # The page of the service in a browser. Where the browser is missing and cannot be installed, the tests are skipped.
 test-page: setup

@@ -7,6 +7,7 @@ settings. What holds them must be read as it was written.
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.leaves import leaves
@@ -19,7 +20,10 @@ FAMILIES = {
     "two": sgp.HeteroscedasticGaussian(), "binary": sgp.Bernoulli(), "count": sgp.Poisson(),
     "clumped": sgp.NegativeBinomial(), "amount": sgp.Gamma(), "income": sgp.LogNormal(),
     "share": sgp.Beta(), "trials": sgp.Binomial(7), "class": sgp.Categorical(3),
-    "grade": sgp.Ordinal(4),
+    "grade": sgp.Ordinal(4), "wait": sgp.Exponential(), "kinds": sgp.Multinomial(3),
+    "parts": sgp.Dirichlet(3), "rate": sgp.Poisson(exposure=True), "hits": sgp.Binomial(None),
+    "measured": sgp.Gaussian(error=True), "bounded": sgp.Censored(sgp.LogNormal()),
+    "weighed": sgp.Weighted(sgp.StudentT()),
 }  # fmt: skip
 OVER_ONE = {
     "default": None, "season": sgp.Matern52() + sgp.Periodic(), "rough": sgp.Matern12(),
@@ -78,15 +82,24 @@ class Life(NamedTuple):
             "trials": generator.integers(0, 8, rows),
             "class": generator.integers(0, 3, rows),
             "grade": generator.integers(0, 4, rows),
+            "wait": self.size * np.exp(f),
+            "kinds": generator.multinomial(5, [0.2, 0.3, 0.5], rows),
+            "parts": generator.dirichlet([1.0, 2.0, 3.0], rows),
+            "rate": np.column_stack([generator.poisson(np.exp(f)), 0.5 + f**2]),
+            "hits": np.column_stack([generator.integers(0, 3, rows), np.full(rows, 4)]),
+            "measured": self.size * np.column_stack([f, np.full(rows, 0.2)]),
+            "bounded": np.column_stack([self.size * np.exp(f), generator.integers(-1, 2, rows)]),
+            "weighed": np.column_stack([self.size * f, 0.5 + f**2]),
         }
         return x, values.get(name, self.size * f)
 
 
 @st.composite
-def lives(draw, most=3):
-    """Of one to `most` inputs."""
+def lives(draw, family, most=3):
+    """Of a family and up to two others, over one to `most` inputs."""
     width = draw(st.integers(1, most))
-    names = draw(st.lists(st.sampled_from(list(FAMILIES)), min_size=1, max_size=3, unique=True))
+    others = st.sampled_from([name for name in FAMILIES if name != family])
+    names = [family, *draw(st.lists(others, max_size=2, unique=True))]
     kernels = OVER_ONE | OVER_ANY if width == 1 else OVER_ANY
     asked = {
         "latents": kernels[draw(st.sampled_from(list(kernels)))],
@@ -143,9 +156,11 @@ def assert_predicts_the_same(one, other, x):
         np.testing.assert_allclose(np.sqrt(its.latent_variance), spread, rtol=SAME)
 
 
-@settings(ROUNDS, max_examples=16)
-@given(life=lives())
-def test_any_model_goes_on_from_its_bytes(life):
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(ROUNDS, max_examples=2)
+@given(data=st.data())
+def test_any_model_goes_on_from_its_bytes(family, data):
+    life = data.draw(lives(family))
     model = read_back(life.model())
     for step in range(4):
         batch = life.batch(step)

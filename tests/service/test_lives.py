@@ -3,6 +3,7 @@
 import datetime
 import time
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -35,6 +36,11 @@ def level(service, where=PLANT):
     return service.get(where).json()["observations"]["level"]
 
 
+def predicted(service):
+    asked = {"inputs": [[0.5, 0.5], [3.0, 3.0]]}
+    return service.post(f"{PLANT}/predict", json=asked).json()["channels"]
+
+
 # -- lives ---------------------------------------------------------------------------------------
 
 
@@ -60,6 +66,25 @@ def test_an_import_has_handled_what_its_export_had(service):
         assert level(service, where) == 8
         assert service.get(f"{where}/file").content == final
     assert sgp.from_bytes(final).observations["level"] == 8
+
+
+def test_a_model_that_explores_further_than_it_began_is_exported_and_read_again(tmp_path):
+    """Over two inputs its priors follow the ground."""
+    generator = np.random.default_rng(0)
+    where = tmp_path / "models.db"
+    tables = {"channels": {"level": "Gaussian"}, "data": {"inputs": ["east", "north"]}}
+    with serving(where) as service:
+        service.post("/v1/models", json={"name": "plant", **tables})
+        for reach in (1.0, 1.0, 4.0):
+            at = reach * generator.uniform(size=(20, 2))
+            batch = [{"east": a, "north": b, "level": np.sin(3 * a)} for a, b in at]
+            assert service.post(f"{PLANT}/observations", json=batch).status_code == 200
+        exported = service.get(f"{PLANT}/file").content
+        expected = predicted(service)
+    assert sgp.from_bytes(exported).observations == {"level": 60}
+    with serving(where) as service:
+        assert predicted(service) == expected
+        assert service.put("/v1/models/other/file", content=exported).status_code == 201
 
 
 def test_a_repeated_batch_after_an_import_is_answered_in_brief(service):

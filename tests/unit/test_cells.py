@@ -1,475 +1,431 @@
-"""Cells that cannot be used: the command stops at the first and names it, or leaves rows out."""
+"""Past rows as cells: what they say, how they are joined, who keeps them."""
 
-import io
-import json
-import re
-import signal
-import subprocess
-import sys
-import time
+import dataclasses
+import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
+from tests._reference import build, families
 
 import streamgp as sgp
-from streamgp.cli import exits, main
-from streamgp.cli.bookkeeping import Bookkeeping
-from streamgp.sources import AbstractFeed, Messages, urls
+from streamgp.inference import cells as cells_module
+from streamgp.inference import joining
+from streamgp.inference import learner as learner_module
+from streamgp.inference.carry import Marginals
+from streamgp.inference.combine import combine, prepare
+from streamgp.inference.learner import Learner
+from streamgp.inference.vem import VEM
+from streamgp.numerics.linalg import NUGGET
+from streamgp.parameters import free_vector, with_free
 
-CONFIG = """
-[channels]
-level = { kind = "Gaussian", noise = 0.3 }
-alarm = "Bernoulli"
-visits = "Poisson"
-
-[data]
-inputs = "time"
-
-[model]
-latents = 1
-inducing = { kind = "Adaptive", budget = 8 }
-learning = false
-
-[stream]
-batch = 10
-snapshot = 0
-"""
-SKIP = '[data]\non_error = "skip"'
-START = pd.Timestamp("2024-01-20")
+NAMES = ("Gaussian", "Poisson", "Categorical")
 
 
-def frame(rows=30):
-    hours = np.arange(rows)
-    return pd.DataFrame(
-        {
-            "time": START + pd.to_timedelta(12 * hours, "h"),
-            "level": np.sin(hours / 3),
-            "alarm": hours % 2,
-            "visits": hours % 4,
-        }
-    ).astype(object)
+def stream(names=NAMES, latents=2, batches=3, rows=10):
+    """A learner and its state after some batches over two inputs, hyperparameters held."""
+    generator = np.random.default_rng(0)
+    parts = families.draw(generator, names, 0, 4, rows, 2)
+    learner = Learner(VEM())
+    model = families.started(names, latents, parts)
+    points = tuple(generator.uniform(0, 5, (7, 2)) for _ in range(sum(model.draws)))
+    state, heard = learner.init(model, points), []
+    for _ in range(batches):
+        heard.append(build.rows(*parts))
+        state, _ = learner.step(state, heard[-1], learn=False)
+        parts = families.draw(generator, names, 1, 5, rows, 2)
+    return learner, state, heard
 
 
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "run.toml").write_text(CONFIG)
-    return tmp_path
+def other(state, size=0.3):
+    """The state's hyperparameters, some way off."""
+    theta = free_vector(state.model)
+    return with_free(state.model, theta + size * np.random.default_rng(1).normal(size=theta.size))
 
 
-def configure(folder, *changes):
-    text = CONFIG
-    for old, new in changes:
-        text = text.replace(old, new)
-    (folder / "run.toml").write_text(text)
+# -- what cells say --------------------------------------------------------------------------------
 
 
-def command(folder, *more, data="data.csv", model="run.sgp"):
-    main(
-        ["run", str(folder / "run.toml"), str(folder / data), "--model", str(folder / model), *more]
+def test_cells_that_were_never_joined_say_what_the_sums_say():
+    _, state, _ = stream()
+    for got, wanted in zip(state.seen_again().past.arrays(), state.past.arrays(), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_under_other_kernels_the_past_is_that_of_all_rows():
+    """A Gaussian channel: as if all batches were learned at once under those kernels."""
+    learner, state, heard = stream(("Gaussian",))
+    elsewhere = other(state)
+    nothing = heard[0].take(slice(0))
+    moved, _ = learner.step(state, nothing, elsewhere, learn=False)
+    fresh = learner.init(elsewhere, state.points)
+    for rows in heard:
+        fresh, _ = learner.step(fresh, rows, learn=False)
+    for got, wanted in zip(moved.past.arrays(), fresh.past.arrays(), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_at_other_points_the_posterior_is_that_of_the_sparse_model_of_all_rows():
+    """Against a dense formula: Titsias' posterior at points that no row was seen through."""
+    learner, state, heard = stream(("Gaussian",), latents=1)
+    points = tuple(z + 0.7 for z in state.points)
+    moved = learner.move(state, points)
+    model, (kernel,), (z,) = state.plain, state.plain.latent_kernels, points
+    x = np.concatenate([rows.x for rows in heard])
+    y = np.concatenate([rows.y[:, 0] for rows in heard])
+    channel = model.channels[0]
+    gram = kernel.matrix(z - model.origin, z - model.origin)
+    gram += NUGGET * np.diag(np.diag(gram))
+    loading, noise = float(channel.loadings[0, 0]), float(channel.likelihood.noise)
+    at = loading * kernel.matrix(x - model.origin, z - model.origin) @ np.linalg.inv(gram)
+    level = channel.spread[0, 0] ** 2
+    features = np.column_stack([at, np.ones(len(x))])
+    before = np.zeros((len(z) + 1, len(z) + 1))
+    before[:-1, :-1], before[-1, -1] = np.linalg.inv(gram), 1 / level
+    precision = before + features.T @ features / noise**2
+    mean = np.linalg.solve(precision, features.T @ (y - channel.offset[0]) / noise**2)
+    there = np.array([[1.0, 1.5], [3.0, 2.0]])
+    design = loading * kernel.matrix(there - model.origin, z - model.origin) @ np.linalg.inv(gram)
+    wanted = channel.offset[0] + np.column_stack([design, np.ones(2)]) @ mean
+    got, _ = learner.predict(moved, there, 0)
+    np.testing.assert_allclose(got[:, 0], wanted, rtol=1e-6)
+
+
+def test_a_permutation_of_the_channels_changes_nothing():
+    rng = np.random.default_rng(0)
+    x, channels = rng.uniform(0, 3, (2, 60, 2)), {"a": sgp.Gaussian(), "b": sgp.Poisson()}
+    data = {
+        "a": (x[0], np.sin(x[0]).sum(axis=1)),
+        "b": (x[1], rng.poisson(np.exp(np.cos(x[1][:, 0])))),
+    }
+    answers = []
+    for names in (("a", "b"), ("b", "a")):
+        model = sgp.ContinualGP(
+            {name: channels[name] for name in names},
+            latents=[sgp.RBF([1.0, 1.0])],
+            mixing={"a": sgp.fixed([[1.0]]), "b": sgp.fixed([[0.5]])},
+        )
+        for part in (slice(None, 30), slice(30, None)):
+            model.update({name: (data[name][0][part], data[name][1][part]) for name in names})
+        answers.append(model.predict(x[0][:5], "a").mean)
+    np.testing.assert_allclose(*answers, rtol=2e-3)
+
+
+# -- joining ---------------------------------------------------------------------------------------
+
+
+def test_joined_cells_keep_what_was_said_in_all():
+    _, state, _ = stream()
+    fewer = joining.with_few_cells(state, 40)
+    assert fewer.cells.size == 40 < state.cells.size
+    for d in range(3):
+        mine, theirs = (s.cells.channel == d for s in (fewer, state))
+        for field in ("linear", "precision"):
+            got, wanted = getattr(fewer.cells, field)[mine], getattr(state.cells, field)[theirs]
+            np.testing.assert_allclose(got.sum(axis=0), wanted.sum(axis=0))
+        mass, before = fewer.cells.mass[mine], state.cells.mass[theirs]
+        np.testing.assert_allclose(
+            mass @ fewer.cells.x[mine], before @ state.cells.x[theirs], rtol=1e-9
+        )
+    np.testing.assert_array_equal(fewer.cells.count, state.cells.count)
+
+
+def test_rows_at_one_place_are_joined_without_any_loss():
+    """The same 20 inputs twice: 20 cells say what 40 rows do, of the noise too."""
+    learner = Learner(VEM())
+    generator = np.random.default_rng(0)
+    x = generator.uniform(0, 4, (20, 2))
+    channel = build.channel(build.gaussian(0.3, trainable=True), [[1.0]])
+    model = build.model([channel], trainable=True, width=2)
+    state = learner.init(model, (x[:6],))
+    for _ in range(2):
+        rows = build.rows((0, x, generator.normal(size=20)))
+        state, _ = learner.step(state, rows, learn=False)
+    fewer = joining.with_few_cells(state, 20)
+    assert fewer.cells.size == 20
+    pairs = zip(fewer.seen_again().past.arrays(), state.past.arrays(), strict=True)
+    for got, wanted in pairs:
+        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+
+
+def test_what_the_function_explains_of_a_cell_is_not_called_noise():
+    """Rows on a steep line: joined, they still tell a small noise."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (600, 2))
+    y = 10 * x[:, 0] + 0.1 * rng.normal(size=600)
+    noises = []
+    for cells in (1024, 60):
+        model = sgp.ContinualGP(sgp.Gaussian(), learning=sgp.VEM(cells=cells))
+        for part in np.array_split(np.arange(600), 6):
+            model.update(x[part], y[part])
+        assert model.state.cells.size <= joining.ROOM * cells
+        noises.append(float(model.state.plain.channels[0].likelihood.noise))
+    assert noises[1] < 1.5 * noises[0] < 0.18
+
+
+def _on_a_slope():
+    """Many rows on a line with little noise, and the same as few cells."""
+    learner, rng = Learner(VEM()), np.random.default_rng(0)
+    x = rng.uniform(0, 4, (200, 2))
+    y = 2 * x[:, 0] - x[:, 1] + 0.1 * rng.normal(size=200)
+    channel = build.channel(build.gaussian(0.1), [[1.0]])
+    model = build.of_kernels([sgp.RBF(sgp.fixed([9.0, 9.0]), sgp.fixed(50.0))], [channel], width=2)
+    state, _ = learner.step(learner.init(model, (x[:20],)), build.rows((0, x, y)))
+    return state, joining.with_few_cells(state, 40)
+
+
+def test_what_is_left_for_the_noise_is_what_q_expects_of_each_row():
+    """Σ(y − E f)² + Var f over rows is that over cells and what is left within them."""
+    state, fewer = _on_a_slope()
+    left = []
+    for own in (state, fewer):
+        mean, covariance = Learner().predict(state, own.cells.x, 0)
+        mass = own.cells.mass
+        fitted = 2 * own.cells.linear[:, 0] @ mean[:, 0] - mass @ (mean**2 + covariance[:, 0])[:, 0]
+        left.append(own.energy_left[0] - fitted)
+    np.testing.assert_allclose(left[1], left[0], rtol=0.02)
+    assert fewer.cells.energy[0] - fewer.energy_left[0] > 10 * left[0]
+
+
+def test_a_function_that_has_become_flat_explains_nothing_within_cells():
+    _, fewer = _on_a_slope()
+    flat = build.of_kernels(
+        [sgp.RBF(sgp.fixed([9e4, 9e4]), sgp.fixed(50.0))], fewer.plain.channels, width=2
     )
-    return sgp.load(folder / model)
+    flat = fewer.replace(model=flat).seen_again()
+    within = fewer.cells.explained.sum()
+    assert fewer.energy_left[0] < fewer.cells.energy[0] - 0.9 * within
+    again = flat.seen_again()  # under the posterior of the flat kernel
+    assert again.energy_left[0] > fewer.cells.energy[0] - 0.1 * within
 
 
-def refused(folder, *more, data="data.csv"):
-    with pytest.raises(SystemExit) as stopped:
-        command(folder, *more, data=data)
-    assert "\n" not in str(stopped.value)
-    return str(stopped.value)
+def test_inputs_that_do_not_matter_do_not_keep_cells_apart():
+    """Cells are joined along the second input, whose lengthscale is endless."""
+    learner, x = Learner(VEM()), np.stack(np.meshgrid(np.arange(6.0), np.arange(6.0)), -1)
+    x = x.reshape(-1, 2)
+    kernel = sgp.RBF(sgp.fixed([0.5, 1e6]), sgp.fixed(1.0))
+    model = build.of_kernels([kernel], [build.channel(build.gaussian(0.3), [[1.0]])], width=2)
+    state, _ = learner.step(learner.init(model, (x[:6],)), build.rows((0, x, x[:, 0])))
+    fewer = joining.with_few_cells(state, 6).cells
+    np.testing.assert_allclose(np.sort(fewer.x[:, 0]), np.arange(6.0), atol=1e-9)
 
 
-def rows_of(folder):
-    path = folder / "run.sgp"
-    return Bookkeeping.of(sgp.load(path)).rows if path.exists() else 0
-
-
-def write(folder, table, **options):
-    table.to_csv(folder / "data.csv", index=False, **options)
-
-
-# -- dates ---------------------------------------------------------------------------------------
-
-
-def test_dates_in_another_form_are_not_guessed(folder):
-    table = frame().assign(time=[START + pd.Timedelta(n, "h") for n in range(0, 360, 12)])
-    table["time"] = table["time"].dt.strftime("%d/%m/%Y %H:%M")
-    write(folder, table)
-    said = refused(folder)
-    assert "got '20/01/2024 00:00' in line 2 of" in said
-    assert 'Put `format = "%d/%m/%Y %H:%M"` into [data]' in said
-    assert not (folder / "run.sgp").exists()
-
-
-def test_what_cannot_be_told_is_not_told(folder):
-    write(folder, frame(3).assign(time=["01/02/2024", "02/02/2024", "03/02/2024"]))
-    said = refused(folder)
-    assert '`format = "%d/%m/%Y"` or `format = "%m/%d/%Y"`' in said
-    write(folder, frame(3).assign(time=["week 7", "week 8", "week 9"]))
-    assert 'name it in [data]: `format = "%d/%m/%Y %H:%M"`' in refused(folder)
-
-
-@pytest.mark.parametrize("cell", ["2024/01/22", "20240122", "2024-01", "now", "2024-02-31", "7"])
-def test_only_dates_in_iso_8601_are_read(folder, cell):
-    table = frame()
-    table["time"] = table["time"].astype(str)
-    table.loc[17, "time"] = cell
-    write(folder, table)
-    said = refused(folder)
-    assert "a date in ISO 8601" in said
-    assert f"got '{cell}' in line 19" in said
-    assert rows_of(folder) == 10  # the batch before it
-
-
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_a_format_is_followed(folder, kind):
-    configure(folder, ("[data]", '[data]\nformat = "%d%m%Y"'))
-    table = frame(20).assign(time=pd.date_range("2024-01-01", periods=20))
-    written = table.assign(time=table["time"].dt.strftime("%d%m%Y"))  # such as 01012024
-    if kind == "csv":
-        written.to_csv(folder / "data.csv", index=False)
-    else:
-        written.to_json(folder / "data.jsonl", orient="records", lines=True)
-    model = command(folder, data=f"data.{kind}")
-    write(folder, table)
-    configure(folder)
-    expected = command(folder, model="iso.sgp")
-    assert model.axes == expected.axes
-    np.testing.assert_allclose(model.inducing_points[0], expected.inducing_points[0])
-    written[["time"]].to_csv(folder / "asked.csv", index=False)
-    out = folder / "said.csv"
-    main(["predict", str(folder / "run.sgp"), str(folder / "asked.csv"), "--out", str(out)])
-    assert pd.read_csv(out)["time"].tolist() == table["time"].astype(str).str[:10].tolist()
-
-
-def test_a_cell_that_does_not_have_the_format_is_named(folder):
-    configure(folder, ("[data]", '[data]\nformat = "%d.%m.%Y %H:%M"'))
-    table = frame()
-    table["time"] = [time.strftime("%d.%m.%Y %H:%M") for time in table["time"]]
-    table.loc[12, "time"] = "2024-01-26"
-    write(folder, table)
-    assert "of the form '%d.%m.%Y %H:%M' in column 'time'; got '2024-01-26' in line 14" in refused(
-        folder
+def test_mean_functions_that_differ_keep_cells_apart():
+    """Rows at one place but at other phases of a season are joined last."""
+    _, state, _ = stream(("Gaussian",), latents=1)
+    channel = state.plain.channels[0]
+    own = np.flatnonzero(state.cells.channel == 0)
+    basis = state.cells.basis.copy()
+    basis[own[0]] += 1.0
+    apart = dataclasses.replace(state.cells, basis=basis)
+    before, after = (joining._costs(state.plain, c, own) for c in (state.cells, apart))
+    mass = channel.likelihood.strength * state.cells.mass[own]
+    common = mass[0] * mass[1:] / (mass[0] + mass[1:])
+    np.testing.assert_allclose(
+        after[0, 1:] - before[0, 1:], common * np.sum(channel.spread**2), rtol=1e-9
     )
+    np.testing.assert_array_equal(after[1:, 1:], before[1:, 1:])
+
+
+def test_many_cells_are_compared_in_blocks(monkeypatch):
+    """Blocks are split where the function changes, and every cell is in one of them."""
+    learner, x = Learner(VEM()), np.random.default_rng(0).uniform(0, 6, (50, 2))
+    kernel = sgp.RBF(sgp.fixed([1e6, 0.5]), sgp.fixed(1.0))
+    model = build.of_kernels([kernel], [build.channel(build.gaussian(0.3), [[1.0]])], width=2)
+    state, _ = learner.step(learner.init(model, (x[:6],)), build.rows((0, x, x[:, 0])))
+    monkeypatch.setattr(joining, "_BLOCK", 8)
+    blocks = list(joining._neighbourhoods(state.plain, state.cells))
+    np.testing.assert_array_equal(np.sort(np.concatenate(blocks)), np.arange(50))
+    assert max(map(len, blocks)) <= 8
+    ends = [(x[block, 1].min(), x[block, 1].max()) for block in blocks]
+    assert all(high <= low for (_, high), (low, _) in itertools.pairwise(sorted(ends)))
+
+
+def test_a_channel_with_one_cell_keeps_it():
+    _, state, _ = stream(rows=1, batches=1)
+    assert joining.with_few_cells(state, 1).cells.size == 3
+
+
+# -- who keeps cells -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("learner", "columns", "kept"),
     [
-        ('format = "dd/mm/yyyy"', "with %Y, %m, %d"),
-        ('format = "%H:%M"', "with %Y, %m, %d"),
-        ('format = { day = "%d/%m/%Y" }', "by input column"),
-        ('on_error = "ignore"', '"stop" or "skip"'),
-        ("on_error = true", '"stop" or "skip"'),
+        (Learner(), 2, True),
+        (Learner(), 1, True),
+        (Learner(VEM(cells=0)), 2, False),
+        (Learner(None), 2, False),
+        (Learner(factorised=True), 2, False),
+        (Learner(carry=Marginals()), 2, False),
     ],
 )
-def test_unknown_settings_are_refused(folder, line, said):
-    write(folder, frame())
-    configure(folder, ("[data]", f"[data]\n{line}"))
-    assert said in refused(folder)
+def test_who_keeps_cells(learner, columns, kept):
+    state = learner.begin(build.one_gaussian(width=columns), columns)
+    assert (state.cells is not None) == kept
 
 
-# -- the first bad row ---------------------------------------------------------------------------
+@pytest.mark.parametrize(("channels", "kept"), [(4, True), (5, False)])
+def test_models_of_many_channels_keep_none(channels, kept):
+    model = sgp.ContinualGP({f"y{d}": sgp.Gaussian() for d in range(channels)}, engine="dense")
+    x = np.linspace(0, 1, 9)
+    model.update({"y0": (x, np.sin(x))})
+    assert (model.state.cells is not None) == kept
 
 
-BAD = [
-    ("level", "1,5", "a number in column 'level'; got '1,5' in line 17"),
-    ("level", "inf", "a finite number, below 1e+100 in size, in column 'level'"),
-    ("alarm", "2", "a value in the support of Bernoulli in column 'alarm'"),
-    ("visits", "-1", "a value in the support of Poisson in column 'visits'"),
-    ("visits", "many", "a number in column 'visits'; got 'many' in line 17"),
-    ("time", "", "a value in column 'time'; got an empty cell in line 17"),
-]
+def test_channels_have_cells_for_all_inducing_points():
+    """However small the limit is, what points can resolve is not averaged away."""
+    rng = np.random.default_rng(0)
+    x, noises = rng.uniform(0, 6, (800, 2)), []
+    y = np.sin(3 * x[:, 0]) * np.cos(3 * x[:, 1]) + 0.1 * rng.normal(size=800)
+    for cells in (10, 1024):
+        model = sgp.ContinualGP(
+            sgp.Gaussian(), inducing=sgp.Adaptive(budget=64), learning=sgp.VEM(cells=cells)
+        )
+        for part in np.array_split(np.arange(800), 8):
+            model.update(x[part], y[part])
+        noises.append(float(model.state.plain.channels[0].likelihood.noise))
+    assert model.state.sizes[0] > 50
+    assert noises[0] < 1.4 * noises[1]
 
 
-@pytest.mark.parametrize(("column", "cell", "said"), BAD)
-def test_the_first_bad_row_stops_before_its_batch_is_learned(folder, column, cell, said):
-    table = frame()
-    table.loc[15, column] = cell
-    table.loc[18, "level"] = "later"
-    write(folder, table)
-    told = refused(folder)
-    assert said in told
-    assert "in line 17 of" in told
-    assert 'with `on_error = "skip"` in [data]' in told
-    assert rows_of(folder) == 10
-    assert "in line 17 of" in refused(folder)  # lines are those of the file, also after a restart
-    write(folder, frame())
-    assert command(folder).observations["level"] == 30
+def test_their_number_does_not_grow_with_the_stream():
+    rng = np.random.default_rng(0)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=sgp.VEM(cells=50))
+    for _ in range(30):
+        x = rng.uniform(0, 1, (20, 3))
+        model.update(x, np.sin(5 * x[:, 0]))
+        assert model.state.cells.size <= joining.ROOM * max(50, 4 * model.state.sizes[0])
+    assert model.state.cells.size < model.state.cells.count[0] / 2 == 300
 
 
-def test_lines_are_those_of_the_file(folder):
-    """Empty lines and cells over several lines are counted; rows in a batch are not."""
-    (folder / "run.toml").write_text(
-        '[channels]\nlevel = "Gaussian"\nsky = { kind = "Categorical", classes = 3 }\n'
-        '[data]\ninputs = "time"\n[model]\nlearning = false\n[stream]\nbatch = 2\n'
-    )
-    (folder / "data.csv").write_text(
-        'time,level,sky\n1,0.1,dark\n\n2,0.2,"partly\ncloudy"\n   \n3,0.3,"5"" rain"\n4,cold,dark\n'
-    )
-    assert "got 'cold' in line 8 of" in refused(folder)
+def test_samples_one_by_one_are_kept_too():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (300, 2))
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=sgp.VEM(cells=100))
+    model.update_many(x, x[:, 0])
+    assert model.state.cells.count[0] == 300
+    assert model.state.cells.size <= joining.ROOM * 100
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("2024-01-30,1,1,1,1", "at most 4 cells, as in the header"),
-        ('2024-01-30,"1,1,1', "quotes that are closed"),
-    ],
-)
-def test_a_row_that_is_broken_is_named(folder, line, said):
-    text = frame(14).to_csv(index=False) + line + "\n"
-    (folder / "data.csv").write_text(text)
-    told = refused(folder)
-    assert said in told
-    assert "in line 16" in told
-    configure(folder, ("[data]", SKIP))
-    assert command(folder).observations["level"] == 14
+def test_a_large_batch_is_kept_once():
+    """Its parts are gone through several times."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (500, 2))
+    model = sgp.ContinualGP(sgp.Bernoulli(), batch_rows=200)
+    model.update(x, x[:, 0] > 0.5)
+    assert model.state.cells.count[0] == model.state.cells.size == 500
 
 
-def test_a_byte_that_is_not_utf_8_is_named(folder):
-    text = frame(14).to_csv(index=False).encode() + b"2024-01-30,1 \xb0C,1,1\n"
-    (folder / "data.csv").write_bytes(text)
-    told = refused(folder)
-    assert "text in UTF-8" in told
-    assert "in line 16" in told
+def test_cells_of_a_large_batch_are_joined_part_by_part(monkeypatch):
+    """There are never more than those of one part beside those that there may be."""
+    sizes, joined = [], joining.with_few_cells
+
+    def watched(state, limit):
+        sizes.append((state.cells.size, limit))
+        return joined(state, limit)
+
+    monkeypatch.setattr(learner_module, "with_few_cells", watched)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (1500, 2))
+    model = sgp.ContinualGP(sgp.Bernoulli(), batch_rows=200, learning=sgp.VEM(cells=60))
+    model.update(x, x[:, 0] > 0.5)
+    assert len(sizes) > 7
+    assert all(size <= joining.ROOM * limit + 200 for size, limit in sizes)
+    assert model.state.cells.size <= joining.ROOM * sizes[-1][1]
+    assert model.state.cells.count[0] == 1500
 
 
-# -- rows that are left out ----------------------------------------------------------------------
+def test_forgetting_fades_cells():
+    learner, state, _ = stream()
+    faded = learner.tempered(state, 0.25)
+    for got, wanted in zip(faded.seen_again().past.arrays(), faded.past.arrays(), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
 
 
-def spoiled():
-    """A table with four bad rows, and the rows that are left without them."""
-    table, bad = frame(), [3, 8, 15, 22]
-    table["time"] = table["time"].astype(str)
-    table.loc[bad, ["level", "alarm"]] = [["warm", 1], [0, 7], ["cold", 0], [1, 1]]
-    table.loc[22, "time"] = "yesterday"
-    table.loc[5, "level"] = np.nan  # missing, which is not bad
-    return table, table.drop(index=bad)
+def test_a_further_channel():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, (40, 2))
+    model = sgp.ContinualGP({"a": sgp.Gaussian()})
+    model.update({"a": (x, x[:, 0])})
+    model.add_channel("b", sgp.Categorical(3))
+    model.update({"a": (x, x[:, 0]), "b": (x, rng.integers(0, 3, 40))})
+    np.testing.assert_array_equal(model.state.cells.count, [80, 40])
+    assert np.all(np.isfinite(model.predict(x, "b").mean))
 
 
-def save(table, path):
-    if path.suffix == ".csv":
-        table.to_csv(path, index=False)
-    elif path.suffix == ".parquet":
-        table.astype({"time": str}).map(
-            lambda cell: None if isinstance(cell, float) and np.isnan(cell) else str(cell)
-        ).to_parquet(path)
-    else:
-        table.to_json(path, orient="records", lines=True)
+# -- files and merging -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [("data.csv", "Line 5"), ("data.jsonl", "Line 4"), ("data.parquet", "Row 4")],
-)
-def test_bad_rows_are_left_out_named_and_counted(folder, capsys, name, first):
-    configure(folder, ("[data]", SKIP))
-    table, good = spoiled()
-    save(table, folder / name)
-    model = command(folder, data=name)
-    said = capsys.readouterr().err
-    assert f"{first} of" in said
-    assert "is left out: expected a number in column 'level'; got 'warm'" in said
-    assert "column 'time'; got 'yesterday'" in said
-    assert "4 rows left out: 2 without a number in 'level'" in said
-    assert model.observations == {
-        "level": int(good["level"].notna().sum()), "alarm": 26, "visits": 26,
-    }  # fmt: skip
-    np.testing.assert_allclose(float(model.latest.astype("M8[s]").astype(int)), _seconds(good))
+def test_files_have_cells():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, (40, 2))
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model.update(x, x[:, 0])
+    again = sgp.from_bytes(model.to_bytes())
+    for got, wanted in zip(again.state.cells.arrays(), model.state.cells.arrays(), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    for one in (model, again):
+        one.update(x + 1, x[:, 0])
+    np.testing.assert_array_equal(again.predict(x).mean, model.predict(x).mean)
 
 
-def _seconds(table):
-    return pd.to_datetime(table["time"], format="ISO8601").max().timestamp()
+@pytest.mark.parametrize("field", ["x", "channel", "linear", "count"])
+def test_a_file_with_cells_of_other_sizes_is_refused(field):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, (40, 2))
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model.update(x, x[:, 0])
+    cells = model.state.cells
+    broken = dataclasses.replace(cells, **{field: getattr(cells, field)[:-1]})
+    updater, progress = model._version
+    progress = dataclasses.replace(progress, state=model.state.replace(cells=broken))
+    model._version = model._version._replace(updater=updater, progress=progress)
+    with pytest.raises(sgp.StreamGPError):
+        model.to_bytes()
 
 
-def test_the_counts_are_the_same_after_a_restart(folder, capsys):
-    configure(folder, ("[data]", SKIP))
-    table, _ = spoiled()
-    write(folder, table)
-    whole = command(folder, model="whole.sgp")
-    summary = re.search(r"4 rows left out: .*", capsys.readouterr().err)[0]
-    write(folder, table[:20])
-    command(folder)
-    assert "3 rows left out" in capsys.readouterr().err
-    write(folder, table)
-    part = command(folder)
-    assert summary in capsys.readouterr().err
-    assert part.to_bytes() == whole.to_bytes()
+def test_joined_cells_are_told_from_earlier_ones():
+    """The first cell went into another; that those behind it look alike in part says nothing."""
+    _, state, _ = stream(("Gaussian",))
+    earlier = dataclasses.replace(state.cells, **_first(state.cells, 20))
+    assert state.cells.since(earlier).size == 10
+    shifted = dataclasses.replace(state.cells, **_first(state.cells, slice(1, 21)))
+    assert np.array_equal(shifted.precision, earlier.precision)
+    assert state.cells.since(shifted) is None
 
 
-def test_a_run_that_stopped_goes_on_with_skip(folder):
-    table, _ = spoiled()
-    write(folder, table.drop(index=[3, 8]))
-    refused(folder)
-    assert rows_of(folder) == 10
-    configure(folder, ("[data]", SKIP))
-    assert command(folder).observations["visits"] == 26
+def _first(cells, which):
+    which = slice(which) if isinstance(which, int) else which
+    return {name: getattr(cells, name)[which] for name in cells_module._OF_CELLS}
 
 
-def test_many_bad_rows_are_counted(folder, capsys):
-    configure(folder, ("[data]", SKIP))
-    table = frame(100)
-    table.loc[10:69, "level"] = "?"
-    write(folder, table)
-    assert command(folder).observations["level"] == 40
-    said = capsys.readouterr().err
-    assert said.count("is left out: expected") == 20
-    assert "60 rows left out: 60 without a number in 'level'" in said
+def test_merged_copies_have_the_cells_of_both():
+    learner, state, heard = stream(("Gaussian",))
+    merged = combine(state, [prepare(learner, state, rows) for rows in heard[:2]])
+    assert merged.cells.size == state.cells.size + heard[0].size + heard[1].size
+    for got, wanted in zip(merged.seen_again().past.arrays(), merged.past.arrays(), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
 
 
-def test_a_missing_cell_of_a_channel_is_not_bad(folder, capsys):
-    configure(folder, ("[data]", SKIP))
-    table = frame()
-    table.loc[4:9, "level"] = np.nan
-    write(folder, table)
-    assert command(folder).observations == {"level": 24, "alarm": 30, "visits": 30}
-    assert "left out" not in capsys.readouterr().err
+# -- what it is for --------------------------------------------------------------------------------
 
 
-def test_long_tables(folder, capsys):
-    (folder / "run.toml").write_text(
-        '[channels]\nlevel = "Gaussian"\nsky = { kind = "Categorical", classes = 2 }\n'
-        '[data]\ninputs = "time"\nchannel = "sensor"\nvalue = "reading"\non_error = "skip"\n'
-        "[model]\nlearning = false\n[stream]\nbatch = 4\n"
-    )
-    (folder / "data.csv").write_text(
-        "time,sensor,reading\n1,level,0.5\n2,sky,clear\n3,level,0.7\n4,sky,dark\n"
-        "5,level,clear\n6,rain,1\n7,sky,purple\n8,level,0.9\n9,,1\nten,level,1\n11,sky,dark\n"
-    )
-    assert command(folder).observations == {"level": 3, "sky": 3}
-    said = capsys.readouterr().err
-    for line, words in [
-        (6, "a number in column 'reading'; got 'clear'"),
-        (7, "a channel among ['level', 'sky'] in column 'sensor'; got 'rain'"),
-        (8, "one of 2 labels, ['clear', 'dark'], in column 'reading'; got 'purple'"),
-        (10, "a value in column 'sensor'; got an empty cell"),
-        (11, "a number in column 'time'; got 'ten'"),
-    ]:
-        assert f"Line {line} of {folder / 'data.csv'} is left out: expected {words}." in said
+def test_a_lengthscale_that_shortens_late_is_learned_from_early_rows_too():
+    """A drifting stream whose first ground is flat: without cells it stays too smooth there."""
 
+    def held_out(cells):
+        rng = np.random.default_rng(0)
+        x = rng.uniform(0, 1, (900, 3))
+        x = x[np.argsort(x[:, 0])]
+        f = np.sin(12 * x[:, 1]) * np.minimum(3 * x[:, 0], 1) + x[:, 2]
+        y = f + 0.1 * rng.normal(size=900)
+        test = rng.uniform(size=900) < 0.2
+        model = sgp.ContinualGP(
+            sgp.Gaussian(), inducing=sgp.Adaptive(budget=60), learning=sgp.VEM(cells=cells)
+        )
+        for part in np.array_split(np.arange(900), 12):
+            own = part[~test[part]]
+            model.update(x[own], y[own])
+        return float(np.sqrt(np.mean((model.predict(x[test]).mean - f[test]) ** 2)))
 
-# -- other commands and sources ------------------------------------------------------------------
-
-
-def test_predict_names_bad_rows_too(folder, capsys):
-    write(folder, frame())
-    command(folder)
-    (folder / "asked.csv").write_text("time\n2024-01-21\n22/01/2024\n2024-01-23\n")
-    words = ["predict", str(folder / "run.sgp"), str(folder / "asked.csv")]
-    with pytest.raises(SystemExit, match="got '22/01/2024' in line 3"):
-        main(words)
-    capsys.readouterr()
-    main([*words, "--on-error", "skip"])
-    said = capsys.readouterr()
-    assert len(pd.read_csv(io.StringIO(said.out))) == 2
-    assert "1 row left out" in said.err
-
-
-def test_fleets_stop_or_skip(folder, capsys):
-    table, _ = spoiled()
-    write(folder, table.assign(key=["a", "b"] * 15))
-    store = str(folder / "run.db")
-    words = ["fleet", "run", str(folder / "run.toml"), str(folder / "data.csv"), "--key", "key"]
-    with pytest.raises(SystemExit, match="a number in column 'level'; got 'warm' in line 5"):
-        main([*words, "--store", store])
-    with sgp.Store(store) as kept:
-        assert not kept.keys()
-    configure(folder, ("[data]", SKIP))
-    for _ in range(2):  # the second run finds nothing new, and has the same counts
-        main([*words, "--store", store])
-        said = capsys.readouterr().err
-        assert "26 rows of 2 keys are learned" in said
-        assert "4 rows left out" in said
-    (folder / "asked.csv").write_text("time,key\n2024-01-21,a\nsoon,b\n")
-    asked = ["fleet", "predict", store, str(folder / "asked.csv"), "--key", "key"]
-    with pytest.raises(SystemExit, match="got 'soon' in line 3"):
-        main(asked)
-    main([*asked, "--on-error", "skip"])
-    assert "1 row left out" in capsys.readouterr().err
-
-
-def test_lines_of_a_file_that_is_followed_count_on_after_a_restart(folder):
-    lines = frame(25).to_csv(index=False).splitlines(keepends=True)
-    path = folder / "data.csv"
-    path.write_text("".join(lines[:13]))
-    words = ["run", str(folder / "run.toml"), str(path), "--follow"]
-    process = subprocess.Popen([sys.executable, "-m", "streamgp", *words], stderr=subprocess.PIPE)
-    limit = time.monotonic() + 60
-    while rows_of(folder) < 10 and time.monotonic() < limit:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-    assert process.returncode == exits.Status.INTERRUPTED
-    bad = "2024-02-01,soon,1,1\n"
-    path.write_text("".join([*lines[:15], "\n", bad, *lines[15:]]))
-    with pytest.raises(SystemExit, match="got 'soon' in line 17 of"):
-        main(words)
-
-
-class Topic(AbstractFeed):
-    """A feed of messages that ends as a run that is interrupted does."""
-
-    def __init__(self, messages):
-        self.messages, self.place = messages, 0
-
-    def read(self, most):
-        if self.place == len(self.messages):
-            signal.raise_signal(signal.SIGTERM)
-        each = self.messages[self.place : self.place + most]
-        numbers = [f"{self.place + n}" for n in range(len(each))]
-        self.place += len(each)
-        return Messages(each, b"", self.place, numbers)
-
-    def close(self):
-        pass
-
-
-def test_messages_of_a_broker_are_left_out_unless_they_shall_stop(folder, capsys, monkeypatch):
-    rows = [
-        json.loads(row)
-        for row in frame(20).to_json(orient="records", lines=True, date_format="iso").split()
-    ]
-    rows[4]["level"], rows[7]["rain"] = "warm", 3
-    messages = [json.dumps(row).encode() for row in rows]
-    messages[12] = b"not JSON"
-    monkeypatch.setattr(urls, "opened", lambda *_: Topic(messages))
-    topic = "kafka://broker:9092/readings"
-    words = ["run", str(folder / "run.toml"), topic, "--model", str(folder / "run.sgp")]
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert stopped.value.code == exits.Status.INTERRUPTED
-    assert sgp.load(folder / "run.sgp").observations["level"] == 17
-    said = capsys.readouterr().err
-    assert f"Message 4 of {topic} is left out: expected a number in column 'level'" in said
-    assert f"Message 7 of {topic} is left out" in said
-    assert f"Message 12 of {topic} is left out: expected one JSON object" in said
-    assert "17 rows are learned" in said
-    configure(folder, ("[data]", '[data]\non_error = "stop"'))
-    with pytest.raises(SystemExit, match=f"got 'warm' in message 4 of {topic}"):
-        main([*words, "--restart"])
-
-
-# -- exit statuses -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (["--version"], exits.Status.DONE),
-        (["inspect", "nothing.sgp"], exits.Status.FAILED),
-        (["sing"], exits.Status.MISUSED),
-    ],
-)
-def test_exit_statuses(words, status):
-    done = subprocess.run([sys.executable, "-m", "streamgp", *words], capture_output=True)
-    assert done.returncode == status
-    assert b"Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["fleet", "predict", "--help"]])
-def test_the_help_explains_exit_statuses(words, capsys):
-    with pytest.raises(SystemExit):
-        main(words)
-    shown = capsys.readouterr().out
-    assert all(f"  {status.value} " in shown for status in exits.Status)
-    assert exits.explained() in shown
+    assert held_out(512) < 0.75 * held_out(0)

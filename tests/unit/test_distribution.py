@@ -5,11 +5,13 @@ import importlib.util
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import streamgp as sgp
 
@@ -70,6 +72,15 @@ def test_one_version_everywhere():
     assert f'version = "{version}"' in (ROOT / "lab/pyproject.toml").read_text()
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"\n## [{version}] - " in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_spark_has_a_pandas_that_it_supports():
+    """PySpark 4.1 asks for 2.2, and warns of 3."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = map(Requirement, project["optional-dependencies"]["spark"])
+    asked = {found.name: found.specifier for found in extra}
+    supported = ["2.2.0", "2.3.3"]
+    assert [*asked["pandas"].filter(["2.1.4", *supported, "3.0.0", "3.1.0"])] == supported
 
 
 def _sources():

@@ -97,6 +97,20 @@ def test_outliers_of_other_families(likelihood, odd):
     assert error(model) < 3.0
 
 
+def test_a_chance_that_rounds_to_one_is_no_error():
+    """It leaves no variance in which to measure a distance; warnings of NumPy would be errors."""
+    kernel = sgp.RBF(variance=900.0)
+    model = sgp.ContinualGP(
+        sgp.Binomial(trials=None), latents=kernel, engine="dense", mean=None, learning=None
+    )
+    model.update(np.zeros(3), np.full((3, 2), 1e15))
+    assert model.predict([0.0]).mean == 1.0
+    rows = np.zeros(2), [(0, 4), (4, 4)]
+    assert model.update(*rows, learn=False).nlpd["y"] > 100
+    model.update_many(*rows)
+    assert np.isfinite(model.predict([0.0]).latent_mean).all()
+
+
 def test_heavy_tails_are_no_outliers_of_a_family_that_has_them():
     y = TRUTH + 0.5 * np.random.default_rng(1).standard_t(2.5, size=COUNT)
     model = model_of("skip", sgp.StudentT())
@@ -182,10 +196,10 @@ def test_nothing_is_an_outlier_while_little_is_known():
 def test_a_stream_without_noise_is_not_refused():
     """A model that is too sure of itself calls many rows impossible: those are not skipped."""
     model = model_of("skip")
-    y = np.abs(np.sin(X))
+    y = np.abs(np.sin(X + 0.5))  # a stream that begins at the kink learns by chance: by rounding
     report = model.update_many(X, y)
     assert report.outliers["y"] < 0.04 * COUNT
-    assert np.mean(np.abs(model.predict(X).mean - y)) < 0.1
+    assert np.mean(np.abs(model.predict(X).mean - y)) < 0.03
 
 
 def test_an_unknown_rule():

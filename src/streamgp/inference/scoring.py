@@ -204,8 +204,9 @@ def _distance(
     if _PER_UNIT & {*likelihood.columns}:
         value = value / others[0]
     centre, variance = family.predictive_moments(mean, covariance)
-    distance = (value - centre) / np.sqrt(variance)
-    return np.where(np.isfinite(variance), distance, np.nan)
+    # A probability that rounds to 0 or 1 leaves no variance.
+    usable = (variance > 0) & np.isfinite(variance)
+    return np.where(usable, value - centre, np.nan) / np.sqrt(np.where(usable, variance, 1.0))
 
 
 def _far(

@@ -89,9 +89,8 @@ def attributes(value: Any) -> dict[str, Any]:
     """What a file has of an instance, by name."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
-    cls: Any = type(value)
-    if dataclasses.is_dataclass(cls):
-        return {name: getattr(value, name) for name in _fields(cls)}
+    if dataclasses.is_dataclass(type(value)):
+        return {name: getattr(value, name) for name in _fields(value.__class__)}
     return vars(value)
 
 

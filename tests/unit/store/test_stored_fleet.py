@@ -257,3 +257,17 @@ def test_what_is_common_to_all_keys_is_stored_too(tmp_path, kind):
         means = [each[bed].predict([20.0]).mean for each in (plain, again)]
         np.testing.assert_allclose(*means, rtol=0, atol=1e-6)
     again.close()
+
+
+def test_keys_that_explore_further_than_they_began_come_back(where):
+    """Over two inputs priors follow the ground; one model is in memory, so each is read again."""
+    generator = np.random.default_rng(0)
+    learning = sgp.VEM(rounds=1, evaluations=4)
+    fleet = sgp.Fleet(sgp.ContinualGP(sgp.Gaussian(), learning=learning), store=where, live=1)
+    for reach in (1.0, 1.0, 4.0):
+        east, north = reach * generator.uniform(size=(2, 40))
+        table = pd.DataFrame({"east": east, "north": north, "y": np.sin(3 * east)})
+        table["bed"] = np.repeat(BEDS[:2], 20)
+        assert not fleet.update(table, key="bed", inputs=["east", "north"]).errors
+    assert all(fleet[bed].observations == {"y": 60} for bed in BEDS[:2])
+    fleet.close()
