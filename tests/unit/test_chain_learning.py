@@ -19,7 +19,9 @@ def assert_gradient(model, seed=0, tolerance=1e-6):
     theta = theta + 0.2 * np.random.default_rng(seed).normal(size=len(theta))
     _, gradient = objective.evidence(theta)
     wanted = build.slopes(lambda at: objective.evidence(at)[0], theta, 1e-4)
-    np.testing.assert_allclose(gradient, wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        gradient, wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max()
+    )
     assert len(gradient)
     assert np.all(wanted != 0)
 

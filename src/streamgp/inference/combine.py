@@ -21,8 +21,9 @@ from streamgp.errors import ConfigurationError, NumericalError, problem
 from streamgp.inference.cells import Cells
 from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.inference.memory import Memory
+from streamgp.inference.over_time.following import with_rows
 from streamgp.inference.over_time.kept import Kept
-from streamgp.inference.over_time.state import RowState, with_rows
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.past import Past
 from streamgp.inference.state import State
 from streamgp.model.multitask import MultiTaskGP

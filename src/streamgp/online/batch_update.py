@@ -97,8 +97,8 @@ class Updater:
         folding = self.folding(before).with_rule(schedule.rule_for(progress, rows))
         after, found, work = folding.fold(before, rows, start, how)
         gain = work.bound - float(np.sum(found.log_predictive))
-        doubt = progress.doubt.seen(found.normal)
-        if not due and learn and schedule.is_in_doubt(doubt):
+        waits = not due and learn and schedule.cost_grows
+        if waits and schedule.is_in_doubt(progress.doubt.seen(found.normal)):
             nothing, due, afresh = rows.take(slice(0)), True, True
             start = self._better_start(after, nothing, axes)
             how = How(progress.updates + 1, learn=True, remember=True)

@@ -4,7 +4,7 @@ Rows lie in blocks, so that a row that comes at the end leaves all blocks but th
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -64,7 +64,7 @@ class Kept:
 
     def take(self, which: slice | np.ndarray) -> "Kept":
         """Some of the rows."""
-        return Kept(*(column[which] for column in self.columns()))
+        return Kept(*[column[which] for column in self.columns()])
 
     def with_rows(self, rows: Rows) -> tuple["Kept", Int[np.ndarray, " N"]]:
         """With new rows, whose sites say nothing yet, and where each of them is.
@@ -145,10 +145,11 @@ class Kept:
         return dataclasses.replace(self, linear=linear, precision=precision)
 
 
-def joined(parts: Iterable[Kept]) -> Kept:
+def joined(parts: Sequence[Kept]) -> Kept:
     """Rows that follow one another."""
-    columns = zip(*(part.columns() for part in parts), strict=True)
-    return Kept(*(np.concatenate(column) for column in columns))
+    if len(parts) == 1:
+        return parts[0]
+    return Kept(*map(np.concatenate, zip(*[part.columns() for part in parts], strict=True)))
 
 
 def cut(rows: Kept) -> tuple[Kept, ...]:

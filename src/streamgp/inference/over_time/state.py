@@ -12,10 +12,10 @@ from jaxtyping import Float
 from streamgp.data.batch import Batch, join
 from streamgp.data.batch import Rows as BatchRows
 from streamgp.inference.e_step import exact_sites
-from streamgp.inference.over_time.kept import Kept, cut, joined
+from streamgp.inference.over_time.kept import Kept, joined
 from streamgp.inference.over_time.states import Around, Numbers, Rows, StatesAt
 from streamgp.inference.over_time.states import joined as joined_rows
-from streamgp.inference.over_time.window import Window, World, between, seen
+from streamgp.inference.over_time.window import Window, World, between, scalars, seen
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.weight_uncertainty import open_weights
 from streamgp.model.multitask import MultiTaskGP
@@ -80,7 +80,7 @@ class RowState:
 
     def since(self, row: int) -> Kept:
         """The rows from one on."""
-        number = self._block_of(row)
+        number = self.block_of(row)
         if number == len(self.blocks):
             return Kept.none(self.plain)
         rest = joined(self.blocks[number:]) if number + 1 < len(self.blocks) else self.blocks[-1]
@@ -98,7 +98,7 @@ class RowState:
     def _first_times(self) -> Float[np.ndarray, " b"]:
         return np.array([block.time[0] for block in self.blocks])
 
-    def _block_of(self, row: int) -> int:
+    def block_of(self, row: int) -> int:
         """The number of the block that a row is in; that of a further one if there is none."""
         if row == self.size:
             return len(self.blocks)
@@ -116,13 +116,13 @@ class RowState:
         """The last place with a known filter that is not behind a row."""
         if self.closed <= row:
             return Place(self.closed, self.end)
-        number = self._block_of(row)
-        return Place(self.begins[number], self.befores[number])
+        number = self.block_of(row)
+        return Place(self.begins[number], self.filters[number])
 
     @functools.cached_property
-    def befores(self) -> tuple[Numbers | None, ...]:
+    def filters(self) -> tuple[Numbers | None, ...]:
         """The filter before each block."""
-        found = list(vars(self).get("_known_befores", (None,)))
+        found = list(vars(self).get("_known_filters", (None,)))
         for block in self.blocks[len(found) - 1 : -1]:
             after, _ = self.world.states.filtered(scalars(self.world, block), found[-1])
             found.append(after)
@@ -135,9 +135,9 @@ class RowState:
             return (Around(),) * len(self.blocks)
         rows, ends = self._every_scalar
         stops = self.world.states.checkpoints(rows, ends[1:-1])
-        befores = [None, *(stop.before for stop in stops)]
+        filters = [None, *(stop.before for stop in stops)]
         afters = [*(stop.after for stop in stops), None]
-        return tuple(Around(b, a) for b, a in zip(befores, afters, strict=True))
+        return tuple(Around(b, a) for b, a in zip(filters, afters, strict=True))
 
     @functools.cached_property
     def _every_scalar(self) -> tuple[Rows, np.ndarray]:
@@ -334,92 +334,11 @@ class RowState:
         if before is None or self.model is not before.model:
             arrays.append(free_vector(self.model))
         known = () if before is None else before.blocks
-        shared = sum(
-            1 for _ in itertools.takewhile(_is_same, zip(self.blocks, known, strict=False))
-        )
-        for block in self.blocks[shared:]:
-            arrays += [block.time, block.count, block.energy, block.linear, block.precision]
+        for number, block in enumerate(self.blocks):
+            if number >= len(known) or block is not known[number]:
+                arrays += [block.time, block.count, block.energy, block.linear, block.precision]
         return math.isfinite(np.concatenate([array.ravel() for array in arrays]).sum())
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles hold the fields only."""
         return {name: getattr(self, name) for name in field_names(RowState)}
-
-
-def scalars(world: World, rows: Kept) -> Rows:
-    """Rows as the core has them, by their sites."""
-    batch = rows.batch(world.model)
-    window = Window(world, batch)
-    return window.scalars(exact_sites(window, rows.sites(batch)))
-
-
-class Whole(NamedTuple):
-    """Rows from a place on, and where the filter ends among them.
-
-    Attributes:
-        closed: How many rows of the state lie before the end.
-        end: The filter there.
-    """
-
-    closed: int
-    end: Numbers | None
-
-
-def ended(world: World, place: Place, rows: Kept, most_open: int) -> Whole:
-    """The end of the filter, where only the last rows may still change.
-
-    Args:
-        world: Of the states.
-        place: Where the rows begin.
-        rows: All rows from there on.
-        most_open: How many rows of channels that are not conjugate may change as others come.
-    """
-    left = rows.size - _open(world.model, rows, most_open)
-    if not left:
-        return Whole(place.row, place.filter)
-    told = scalars(world, rows.take(slice(left)) if left < rows.size else rows)
-    return Whole(place.row + left, world.states.filtered(told, place.filter)[0])
-
-
-def following(state: RowState, row: int, rows: Kept, end: Whole, **changes: Any) -> RowState:
-    """The state with other rows from one on.
-
-    Args:
-        state: Before.
-        row: The number of the first row that differs.
-        rows: These rows.
-        end: Of the filter among them.
-        changes: Of other fields.
-    """
-    number = state._block_of(row)
-    if number == len(state.blocks) and number:  # the last block is filled up
-        number -= 1
-    first = state.begins[number]
-    held = [state.blocks[number].take(slice(row - first))] if row > first else []
-    blocks = (*state.blocks[:number], *cut(joined([*held, rows])))
-    after = state.replace(blocks=blocks, closed=end.closed, end=end.end, **changes)
-    if after.model is state.model:
-        known = vars(state).get("befores", vars(state).get("_known_befores", (None,)))
-        vars(after).update(plain=state.plain, world=state.world, _known_befores=known[: number + 1])
-    return after
-
-
-def with_rows(state: RowState, rows: list[Kept], **changes: Any) -> RowState:
-    """The state with further rows, with sites as they are."""
-    whole = joined([state.kept, *rows])
-    whole = whole.take(np.argsort(whole.time, kind="stable"))
-    end = ended(state.world, Place(0, None), whole, 0)
-    return following(state, 0, whole, end, **changes)
-
-
-def _open(model: MultiTaskGP, rows: Kept, most: int) -> int:
-    """How many of the last rows stay open: from the first of the latest that are not conjugate."""
-    may = ~np.array([channel.likelihood.conjugate for channel in model.channels])
-    candidates = np.flatnonzero(may[rows.channel])
-    if not most or not len(candidates):
-        return 0
-    return rows.size - int(candidates[-most:][0])
-
-
-def _is_same(pair: tuple[Kept, Kept]) -> bool:
-    return pair[0] is pair[1]

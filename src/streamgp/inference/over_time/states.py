@@ -9,33 +9,25 @@ derivatives by variances are derivatives by readouts. A process that the core do
 handed over as matrices over each distinct gap.
 """
 
-import dataclasses
 import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp import _core
-from streamgp.inference.over_time.law import Law, distinct_gaps, scale_of
+from streamgp.inference.over_time.law import Law, distinct_gaps
+from streamgp.inference.over_time.parts import Part, Times, factors_of, matrices, scaled
 from streamgp.kernels.state_space import (
-    ConstantState,
     HarmonicState,
-    LineState,
     MaternState,
-    ProductState,
-    StateSpace,
 )
 
-_GIVEN = 3  # the core's kind of a block whose moves are handed over; Matérns have their order
-_DIFFERENCE = 1e-5  # in log units
-_HALF = 2.0**27 + 1  # it splits a number into two of half the digits
 _NOTHING = np.zeros(0)
 
-Times = Float[np.ndarray, " n"]
 Numbers = Float[np.ndarray, " s"]  # of the core, as one array
 
 
@@ -121,125 +113,6 @@ class StatesAt(NamedTuple):
     covariance: Float[np.ndarray, "m d d"]
 
 
-def _turned(frequency: float, time: Times) -> Float[np.ndarray, "n 2"]:
-    """cos ωt and sin ωt, right to all digits after however many turns."""
-    turn = frequency * time
-    rest = _rounding_of(frequency, time, turn)
-    cosine, sine = np.cos(turn), np.sin(turn)
-    return np.column_stack([cosine - rest * sine, sine + rest * cosine])
-
-
-def _rounding_of(
-    a: float, b: Float[np.ndarray, " n"], product: Float[np.ndarray, " n"]
-) -> Float[np.ndarray, " n"]:
-    """What a·b is more than its rounded product (Dekker, 1971)."""
-
-    def halves(x: Any) -> tuple[Any, Any]:
-        upper = _HALF * x - (_HALF * x - x)
-        return upper, x - upper
-
-    (a_upper, a_lower), (b_upper, b_lower) = halves(a), halves(b)
-    rest = a_upper * b_upper - product
-    return rest + a_upper * b_lower + a_lower * b_upper + a_lower * b_lower
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Part:
-    """One process of a kernel as blocks of the core: a block for each way in which it is seen.
-
-    Attributes:
-        latent: The latent function that it belongs to.
-        factors: The processes that it is the product of.
-    """
-
-    latent: int
-    factors: tuple[StateSpace, ...]
-
-    @functools.cached_property
-    def process(self) -> StateSpace | None:
-        """What moves; None if nothing does."""
-        still = ConstantState | HarmonicState | LineState
-        moving = [factor for factor in self.factors if not isinstance(factor, still)]
-        return functools.reduce(ProductState, moving) if moving else None
-
-    @property
-    def kind(self) -> int:
-        """The core's kind of its blocks."""
-        return self.process.order if isinstance(self.process, MaternState) else _GIVEN
-
-    @property
-    def is_given(self) -> bool:
-        """Whether the core does not know what moves."""
-        return self.process is not None and self.kind == _GIVEN
-
-    @functools.cached_property
-    def lines(self) -> int:
-        """How many straight lines are among the factors: a block is seen through that power."""
-        return sum(isinstance(factor, LineState) for factor in self.factors)
-
-    @functools.cached_property
-    def scale(self) -> Float[np.ndarray, " d"]:
-        """The units of a process that is handed over: its prior standard deviations."""
-        assert self.process is not None
-        return scale_of(np.diagonal(self.process.covariance(0.0)))
-
-    @functools.cached_property
-    def readout(self) -> Float[np.ndarray, " d"]:
-        """Of each block. It has the variances that the core's blocks have not."""
-        variance = 1.0
-        for factor in self.factors:
-            if isinstance(factor, ConstantState | HarmonicState | LineState):
-                variance *= factor.variance
-        if self.process is None:
-            return np.array([math.sqrt(variance)])
-        if self.is_given:
-            return math.sqrt(variance) * self.process.readout * self.scale
-        return math.sqrt(variance * self.process.numbers()[0]) * self.process.readout
-
-    @functools.cached_property
-    def frequencies(self) -> tuple[float, ...]:
-        """Of the cosines among its factors."""
-        return tuple(f.frequency for f in self.factors if isinstance(f, HarmonicState))
-
-    @property
-    def ways(self) -> int:
-        """How many blocks it has: one for each choice of cosine or sine, wave by wave."""
-        return 2 ** len(self.frequencies)
-
-    @property
-    def size(self) -> int:
-        """How many numbers of the core it has."""
-        return len(self.readout) * self.ways
-
-    def features(self, time: Times) -> Float[np.ndarray, "n w"]:
-        """What multiplies the readout of each block at some times."""
-        found = (time**self.lines)[:, None]
-        for frequency in self.frequencies:
-            both = found[:, :, None] * _turned(frequency, time)[:, None]
-            found = both.reshape(len(time), 2 * found.shape[1])
-        return found
-
-    def by_wave(
-        self,
-        number: int,
-        time: Times,
-        features: Float[np.ndarray, "n w"],
-        by: Float[np.ndarray, "n w"],
-    ) -> float:
-        """The derivative by a cosine's log frequency, from those by the features."""
-        shape = (len(time), 2**number, 2, self.ways // 2 ** (number + 1))
-        cosine, sine = np.moveaxis(features.reshape(shape), 2, 0)
-        by_cosine, by_sine = np.moveaxis(by.reshape(shape), 2, 0)
-        by_angle = np.sum(by_sine * cosine - by_cosine * sine, axis=(1, 2))
-        return self.frequencies[number] * float(time @ by_angle)
-
-
-def _factors(part: StateSpace) -> tuple[StateSpace, ...]:
-    if isinstance(part, ProductState):
-        return (*_factors(part.left), *_factors(part.right))
-    return (part,)
-
-
 class States:
     """The states of some latent functions and mean weights, and what each latent parameter sees.
 
@@ -261,7 +134,7 @@ class States:
     ):
         self._origin, self._loadings, self._mixes = law.origin, loadings, mixes
         parts = zip(law.parts, law.latent, strict=True)
-        self._parts = [_Part(latent, _factors(part)) for part, latent in parts]
+        self._parts = [Part(latent, factors_of(part)) for part, latent in parts]
         self._moving = sum(part.size for part in self._parts if part.process)
         # Moving numbers come first, then static ones; the weights of mean functions are the last.
         ends = {True: 0, False: self._moving}
@@ -304,7 +177,7 @@ class States:
     def evidence(self, rows: Rows) -> Evidence:
         """log p(rows), and its derivatives by all that the law, the loadings and the noise tell."""
         law, arguments, gaps = self._arguments(rows)
-        value, by_rate, by_readouts, by_features, by_noise, *by_given = _core.evidence(
+        value, by_rate, by_readouts, by_features, by_noise, *by_matrices = _core.evidence(
             law, *arguments
         )
         time, features = rows.time - self._origin, arguments[6]
@@ -324,11 +197,11 @@ class States:
             by_process: Iterator[float] = iter(())
             if part.is_given:
                 size = part.ways * len(part.readout) ** 2
-                mine = [by[..., given : given + size] for by in by_given]
+                mine = [by[..., given : given + size] for by in by_matrices]
                 weights = by_readouts[0, own]
                 if not self._mixes:
                     weights = self._loadings[:, part.latent] @ by_readouts[:, own]
-                by_process, given = _by_given(part, gaps, mine, weights), given + size
+                by_process, given = by_given(part, gaps, mine, weights), given + size
             elif part.process is not None:
                 by_process = iter([-float(by_rate[block : block + part.ways].sum())])
             block += part.ways if part.process is not None else 0
@@ -487,38 +360,8 @@ class States:
                 rates += [math.sqrt(2 * process.order + 1) / process.lengthscale] * count
             else:
                 rates += [1.0] * count
-                given += [_scaled(part, *_matrices(process, gaps))] * count
+                given += [scaled(part, *matrices(process, gaps))] * count
         starts, moves, noises = zip(*given, strict=True)
         numbers = np.array(kinds, np.int32), np.array(sizes, np.int32), np.array(rates, float)
-        matrices = np.concatenate(starts), np.hstack(moves), np.hstack(noises)
-        return _core.Law(*numbers, self.size - self._moving, *matrices)
-
-
-def _matrices(process: StateSpace, gaps: Times) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return process.covariance(0.0), *process.transition(gaps)
-
-
-def _scaled(
-    part: _Part, start: np.ndarray, a: np.ndarray, q: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Matrices of a process that is handed over in its units, as rows of numbers."""
-    outer, turn = np.outer(part.scale, part.scale), part.scale / part.scale[:, None]
-    return np.ravel(start / outer), (a * turn).reshape(len(a), -1), (q / outer).reshape(len(q), -1)
-
-
-def _by_given(
-    part: _Part, gaps: Times, by: list[np.ndarray], by_readout: Float[np.ndarray, " d"]
-) -> Iterator[float]:
-    """The derivatives by a process's numbers but the variance, from those by its matrices."""
-    assert part.process is not None
-    by_start, by_a, by_q = (own.reshape(*own.shape[:-1], part.ways, -1).sum(axis=-2) for own in by)
-    by_readout = by_readout.reshape(part.ways, -1).sum(axis=0)
-    amplitude = part.readout @ part.readout / (part.process.readout * part.scale @ part.readout)
-    for larger, smaller in part.process.variants(_DIFFERENCE):
-        one, other = (_scaled(part, *_matrices(p, gaps)) for p in (larger, smaller))
-        change = sum(
-            np.vdot(own, a - b)
-            for own, a, b in zip((by_start, by_a, by_q), one, other, strict=True)
-        )
-        seen = amplitude * part.scale * (larger.readout - smaller.readout)
-        yield float(change + by_readout @ seen) / (2 * _DIFFERENCE)
+        given_matrices = np.concatenate(starts), np.hstack(moves), np.hstack(noises)
+        return _core.Law(*numbers, self.size - self._moving, *given_matrices)

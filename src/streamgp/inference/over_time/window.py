@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch
+from streamgp.inference.e_step import exact_sites
+from streamgp.inference.over_time.kept import Kept
 from streamgp.inference.over_time.law import Law
 from streamgp.inference.over_time.states import (
     ALONE,
@@ -249,3 +251,10 @@ def seen(
         mean[run.flat] = np.ravel(own @ at.mean[run.rows, :, None])
         covariance.append(own @ at.covariance[run.rows] @ np.swapaxes(own, 1, 2))
     return mean, tuple(covariance)
+
+
+def scalars(world: World, rows: Kept) -> Rows:
+    """Rows as the core has them, by their sites."""
+    batch = rows.batch(world.model)
+    window = Window(world, batch)
+    return window.scalars(exact_sites(window, rows.sites(batch)))
