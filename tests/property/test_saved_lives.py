@@ -155,6 +155,7 @@ def assert_predicts_the_same(one, other, x):
         np.testing.assert_allclose(np.sqrt(its.latent_variance), spread, rtol=SAME)
 
 
+@pytest.mark.filterwarnings("ignore::streamgp.errors.EpochWarning")  # some units are of 1e9
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(ROUNDS, max_examples=2)
 @given(data=st.data())

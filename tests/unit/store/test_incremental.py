@@ -65,7 +65,7 @@ def test_a_chain_comes_back_as_it_was(store):
 def test_what_is_written_does_not_grow_with_the_past(tmp_path):
     path = tmp_path / "stream.db"
     found = []
-    for times in (600, 12_000):
+    for times in (600, 600 + 44 * 256):  # the last block is as full in both
         model = chain(times)
         with sgp.Store(path) as store:
             whole = written(store, path, model)
@@ -76,7 +76,8 @@ def test_what_is_written_does_not_grow_with_the_past(tmp_path):
             assert store.get("sensor").to_bytes() == model.to_bytes()
             found.append((whole, max(saves), np.mean(saves)))
     (_, most, usual), (whole, most_later, usual_later) = found
-    assert usual_later < 1.1 * usual
+    # SQLite's tree of pieces is deeper by a page or two; a save writes ten.
+    assert usual_later < usual + 2 * 4096
     assert most_later < 1.2 * most
     assert usual_later < 0.1 * whole
 
@@ -190,7 +191,7 @@ def test_pieces_are_of_the_format_that_is_read(monkeypatch):
     monkeypatch.setattr(container, "FORMAT", 2)
     data[-1] = container.seal(contents, tensors)
     monkeypatch.undo()
-    with pytest.raises(sgp.FileError, match="a file of format 3"):
+    with pytest.raises(sgp.FileError, match="a file of format 4"):
         together(head, data)
 
 
