@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 
 from streamgp import _core
 from streamgp.inference.over_time.law import Law, distinct_gaps
-from streamgp.inference.over_time.parts import Part, Times, factors_of, matrices, scaled
+from streamgp.inference.over_time.parts import Part, Times, by_given, factors_of, matrices, scaled
 from streamgp.kernels.state_space import (
     HarmonicState,
     MaternState,
