@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 _ONE = np.ones(1, bool)
 
@@ -151,7 +151,7 @@ class Batch:
         """R, the number of latent parameters of all rows."""
         return self.runs[-1].flat.stop if self.runs else 0
 
-    def as_they_came(self, values: Float[np.ndarray, "N ..."]) -> Float[np.ndarray, "N ..."]:
+    def as_they_came(self, values: Shaped[np.ndarray, "N ..."]) -> Shaped[np.ndarray, "N ..."]:
         """Values per sorted row, in the order in which the rows came."""
         back = np.empty_like(values)
         back[self.order] = values
