@@ -4,7 +4,8 @@ BIN := .venv/bin
 
 .PHONY: setup core demo serve-demo test test-nats test-openapi test-page test-postgres test-rounding test-sanitizers test-spark test-types lint wheel dist docs bench clean
 
-setup: .venv/ready
+# BIN can name another environment, which is then taken as it is.
+setup: $(if $(filter .venv/bin,$(BIN)),.venv/ready)
 
 .venv/ready: pyproject.toml lab/pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py core/*.?pp)
 	$(PYTHON) -m venv .venv
@@ -13,7 +14,7 @@ setup: .venv/ready
 	touch $@
 
 # Compiles what has changed in core/, into src/. It needs an environment that has the extra `dev`, and does not
-# change it; BIN can name one of another folder.
+# change it.
 core:
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python build_backend/streamgp_build.py
 

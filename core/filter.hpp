@@ -36,7 +36,6 @@ auto with_width(int p, F f) {
     if (p <= 12) return f(Fixed<12>(p));
     if (p <= 16) return f(Fixed<16>(p));
     if (p <= 24) return f(Fixed<24>(p));
-    if (p <= 32) return f(Fixed<32>(p));
     return f(Free((p + 7) / 8 * 8));
 }
 
@@ -110,6 +109,7 @@ class Filter {
     const Law& law;
     const W w;
     const int columns;
+    bool begun = false;
     double time = 0;
     std::vector<double> spread;  // C, p × w
     std::vector<double> mean;    // M, columns × w
@@ -122,7 +122,7 @@ class Filter {
           data(columns, 0.0), moves_(of), scratch_(std::max(spread.size(), std::size_t(1)), 0.0) {}
 
     void begin(double t) {
-        time = t;
+        begun = true, time = t;
         std::fill(spread.begin(), spread.end(), 0.0);
         std::fill(mean.begin(), mean.end(), 0.0);
         for (const Block& b : law.blocks) {
@@ -133,8 +133,23 @@ class Filter {
         }
     }
 
-    // On to a later time. Returns the move; nullptr if no time has passed.
+    // All that is known, as numbers, and the way back: what is left to read.
+    std::size_t size() const { return 2 + spread.size() + mean.size(); }
+    void save(std::vector<double>& out) const {
+        out.push_back(begun), out.push_back(time);
+        out.insert(out.end(), spread.begin(), spread.end());
+        out.insert(out.end(), mean.begin(), mean.end());
+    }
+    const double* restore(const double* from) {
+        begun = from[0] != 0, time = from[1];
+        std::copy_n(from + 2, spread.size(), spread.begin());
+        std::copy_n(from + 2 + spread.size(), mean.size(), mean.begin());
+        return from + size();
+    }
+
+    // On to a later time, or begin there. Returns the move; nullptr if no time has passed.
     const Move* move(double t, int which) {
+        if (!begun) return begin(t), nullptr;
         if (t == time || law.moving == 0) return time = t, nullptr;
         const Move& move = moves_.over(time, t, which);
         around<false>(law, move.a.data(), w, spread.data(), scratch_.data());
@@ -177,6 +192,8 @@ class Filter {
             for (int j = 0; j < w; j++) m_of[c * w + j] += factor * seen[j];
         }
     }
+
+    Moves& moves() { return moves_; }
 
   private:
     Moves moves_;

@@ -20,6 +20,7 @@ using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Numbers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, double>;
+using Maybe = std::optional<Vector>;
 using Values = std::vector<double>;
 
 Array array(Values&& values, std::initializer_list<std::size_t> shape) {
@@ -59,7 +60,7 @@ struct OwnLaw {
 // Rows, checked: the arrays belong to Python while a call lasts.
 struct Checked {
     Rows rows;
-    std::size_t channels;
+    std::size_t channels, asked = 0;
 
     Checked(const OwnLaw& own, const Vector& t, const Vector& y, const Vector& noise, const Numbers& channel,
             const Matrix& readouts, const Numbers& feature, const Matrix& features, const std::optional<Numbers>& gap)
@@ -74,6 +75,7 @@ struct Checked {
         for (std::size_t i = 0; i < n; i++) {
             expect(std::size_t(channel.data()[i]) < channels, "a row has a channel without a readout");
             expect(i == 0 || t.data()[i] >= t.data()[i - 1], "times are not in order");
+            asked += std::isnan(y.data()[i]);
             expect(std::isnan(y.data()[i]) || (noise.data()[i] > 0 && std::isfinite(noise.data()[i]) && std::isfinite(y.data()[i])),
                    "a row has a value that is not finite, or a noise variance that is not positive");
             expect(!given || std::size_t(gap->data()[i]) < own.gaps, "a row has a gap without matrices");
@@ -125,35 +127,79 @@ double log_evidence(ROWS_OF_LAW) {
                       [&](auto w) { return Smoother<decltype(w)>(own.law, checked.rows).forward(false); });
 }
 
-nb::tuple smooth(ROWS_OF_LAW) {
+// The numbers that pass over rows begins and ends with, checked.
+template <class W>
+Around around(Smoother<W>& smoother, const Maybe& before, const Maybe& after) {
+    expect(!before || before->size() == smoother.before(), "`before` is of another law");
+    expect(!after || after->size() == smoother.later(), "`after` is of another law");
+    return {before ? before->data() : nullptr, after ? after->data() : nullptr};
+}
+
+// A pass forward and one back, with what is wanted.
+double pass_over(const OwnLaw& own, const Checked& checked, const Wanted& wanted, const Maybe& before, const Maybe& after) {
+    const nb::gil_scoped_release released;
+    return with_width(own.law.moving, [&](auto w) {
+        Smoother<decltype(w)> smoother(own.law, checked.rows);
+        smoother.begin(around(smoother, before, after));
+        const double found = smoother.forward(true);
+        smoother.backward(wanted);
+        return found;
+    });
+}
+
+nb::tuple smooth(ROWS_OF_LAW, const Maybe& before, const Maybe& after) {
     const Checked checked = CHECKED;
     const std::size_t n = t.size();
     Values mean(n), variance(n);
-    double value = 0;
-    {
-        const nb::gil_scoped_release released;
-        Wanted wanted;
-        wanted.mean = mean.data(), wanted.variance = variance.data();
-        value = with_width(own.law.moving, [&](auto w) {
-            Smoother<decltype(w)> smoother(own.law, checked.rows);
-            const double found = smoother.forward(true);
-            smoother.backward(wanted);
-            return found;
-        });
-    }
+    Wanted wanted;
+    wanted.mean = mean.data(), wanted.variance = variance.data();
+    const double value = pass_over(own, checked, wanted, before, after);
     return nb::make_tuple(value, array(std::move(mean), {n}), array(std::move(variance), {n}));
 }
 
-nb::tuple joint(ROWS_OF_LAW) {
+nb::tuple states(ROWS_OF_LAW, const Maybe& before, const Maybe& after) {
     const Checked checked = CHECKED;
-    const std::size_t n = t.size();
-    std::size_t asked = 0;
-    for (std::size_t i = 0; i < n; i++) asked += std::isnan(y.data()[i]);
+    const std::size_t d = own.law.states(), asked = checked.asked;
+    Values mean(asked * d), spread(asked * d * d);
+    Wanted wanted;
+    wanted.state_mean = mean.data(), wanted.state_spread = spread.data();
+    pass_over(own, checked, wanted, before, after);
+    return nb::make_tuple(array(std::move(mean), {asked, d}), array(std::move(spread), {asked, d, d}));
+}
+
+nb::tuple checkpoints(ROWS_OF_LAW, const Numbers& stops) {
+    const Checked checked = CHECKED;
+    const std::size_t count = stops.size();
+    for (std::size_t i = 0; i < count; i++)
+        expect(std::size_t(stops.data()[i]) < t.size() && (i == 0 || stops.data()[i] >= stops.data()[i - 1]),
+               "checkpoints are not rows in order");
+    Values before, later;
+    std::size_t before_size = 0, later_size = 0;
+    {
+        const nb::gil_scoped_release released;
+        with_width(own.law.moving, [&](auto w) {
+            Smoother<decltype(w)> smoother(own.law, checked.rows);
+            before_size = smoother.before(), later_size = smoother.later();
+            before.reserve(count * before_size), later.resize(count * later_size);
+            Wanted wanted;
+            wanted.later = later.data(), wanted.stops = stops.data(), wanted.stops_left = int(count);
+            smoother.forward(true, &before, stops.data(), int(count));
+            smoother.backward(wanted);
+            return 0;
+        });
+    }
+    return nb::make_tuple(array(std::move(before), {count, before_size}), array(std::move(later), {count, later_size}));
+}
+
+nb::tuple joint(ROWS_OF_LAW, const Maybe& before, const Maybe& after) {
+    const Checked checked = CHECKED;
+    const std::size_t n = t.size(), asked = checked.asked;
     Values mean(n), covariance(asked * asked);
     {
         const nb::gil_scoped_release released;
         with_width(own.law.moving, [&](auto w) {
             Smoother<decltype(w)> smoother(own.law, checked.rows);
+            smoother.begin(around(smoother, before, after));
             Values aside(n * smoother.width()), open(n * own.law.fixed);
             Wanted wanted;
             wanted.mean = mean.data(), wanted.aside = aside.data(), wanted.open = open.data();
@@ -198,6 +244,8 @@ struct OwnStream {
         nb::arg("channel").noconvert(), nb::arg("readouts").noconvert(), nb::arg("feature").noconvert(), \
         nb::arg("features").noconvert(), nb::arg("gap").noconvert() = nb::none()
 
+#define AROUND nb::arg("before").noconvert() = nb::none(), nb::arg("after").noconvert() = nb::none()
+
 NB_MODULE(_core, module) {
     module.doc() = "The compiled core of streamgp: filter and smoother of linear states over scalar rows.";
     nb::class_<OwnLaw>(module, "Law", "How states move: independent blocks, and static numbers.")
@@ -206,10 +254,14 @@ NB_MODULE(_core, module) {
              nb::arg("fixed"), nb::arg("start").noconvert(), nb::arg("a").noconvert(), nb::arg("q").noconvert());
     module.def("evidence", &evidence, nb::arg("law"), ROW_ARGUMENTS, "The log evidence and its exact gradient.");
     module.def("log_evidence", &log_evidence, nb::arg("law"), ROW_ARGUMENTS, "The log evidence.");
-    module.def("smooth", &smooth, nb::arg("law"), ROW_ARGUMENTS,
+    module.def("smooth", &smooth, nb::arg("law"), ROW_ARGUMENTS, AROUND,
                "The log evidence, and mean and variance of f at each row given all rows.");
-    module.def("joint", &joint, nb::arg("law"), ROW_ARGUMENTS,
+    module.def("states", &states, nb::arg("law"), ROW_ARGUMENTS, AROUND,
+               "Mean and covariance of all numbers at each row that only asks, given all rows.");
+    module.def("joint", &joint, nb::arg("law"), ROW_ARGUMENTS, AROUND,
                "Mean and covariance of f at the rows that only ask, given all rows.");
+    module.def("checkpoints", &checkpoints, nb::arg("law"), ROW_ARGUMENTS, nb::arg("stops").noconvert(),
+               "What the filter knows before some rows, and what these and all later ones say.");
     nb::class_<OwnStream>(module, "Stream", "A filter that rows are appended to.")
         .def(nb::init<nb::object>(), nb::arg("law"))
         .def("append", [](OwnStream& s, const Vector& t, const Vector& y, const Vector& noise, const Numbers& channel,

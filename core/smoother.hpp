@@ -35,7 +35,18 @@ struct Wanted {  // what the pass back adds to or fills in; nullptr for what nob
     double* variance = nullptr;
     double* aside = nullptr;        // rows × w: h − N u of rows that only ask
     double* open = nullptr;         // rows × k: how f depends on the directions in which β is open
+    double* state_mean = nullptr;   // rows that only ask × states: of all numbers, moving ones first
+    double* state_spread = nullptr; // rows that only ask × states × states: their covariance
+    double* later = nullptr;        // stops × `Smoother::later`: what those rows and all after them say
+    const int* stops = nullptr;     // some rows, in order
+    int stops_left = 0;
     bool gradient() const { return by_rate || by_a || by_readouts || by_features || by_start; }
+};
+
+// Where a pass over some rows begins and ends, if rows lie before and after them: the filter after those
+// before (`Filter::copy`), and what those after say (`Smoother::later`). nullptr where there are none.
+struct Around {
+    const double *before = nullptr, *after = nullptr;
 };
 
 template <class W>
@@ -50,14 +61,25 @@ class Smoother {
         chunk_ = is_short ? std::max(rows.count, 1) : int(std::clamp<std::size_t>(CHUNK / (sizeof(double) * step()), 16, 256));
     }
 
-    // log p(rows). With `back`, what the pass back needs is kept.
-    double forward(bool back) {
-        double value = 0;
+    // Take up what is known of rows before and after these ones.
+    void begin(Around around) {
+        around_ = around;
+        if (around.before) regression_.restore(filter_.restore(around.before));
+    }
+
+    // log p(rows), given those before. With `back`, what the pass back needs is kept; `before` takes what
+    // the filter knows before some rows.
+    double forward(bool back, std::vector<double>* before = nullptr, const int* stops = nullptr, int count = 0) {
+        double value = -regression_.log_evidence();
         const bool whole = back && chunk_ >= rows_.count;
         if (back) tape_.resize(chunk_ * step());
         saved_.clear();
         for (int n = 0; n < rows_.count; n++) {
-            if (back && n % chunk_ == 0) saved_.push_back({filter_.time, filter_.spread, filter_.mean});
+            for (; count && *stops == n; stops++, count--) {
+                filter_.save(*before);
+                before->insert(before->end(), regression_.triangle().begin(), regression_.triangle().end());
+            }
+            if (back && n % chunk_ == 0) saved_.emplace_back(), filter_.save(saved_.back());
             if (!pass(n, whole ? &tape_[n * step()] : nullptr)) continue;
             value -= 0.5 * (LOG_TWO_PI + std::log(filter_.total));
             regression_.add(filter_.e.data(), 1 / std::sqrt(filter_.total));
@@ -66,21 +88,25 @@ class Smoother {
         return value + regression_.log_evidence();
     }
 
-    void backward(const Wanted& wanted) {
+    void backward(Wanted wanted) {
         const int k = law_.fixed;
         at_mean_.assign(k, 0.0), open_.assign(std::size_t(k) * k, 0.0);
+        if (around_.after) regression_.restore(around_.after + 2 + means_ + matrix_);  // of all rows
         regression_.posterior(at_mean_.data(), open_.data());
         r_.assign(means_, 0.0), ry_ = r_;
         n_.assign(matrix_, 0.0), bent_ = n_;
         nu_.assign(w_, 0.0), side_ = nu_;
         star_.assign(columns_, 0.0), star_y_ = star_;
         scratch_.assign(matrix_ + 1, 0.0);
+        if ((any_later_ = around_.after)) from_after();
+        asked_left_ = std::count_if(rows_.y, rows_.y + rows_.count, [](double y) { return std::isnan(y); });
         for (int chunk = rows_.count ? (rows_.count - 1) / chunk_ : -1; chunk >= 0; chunk--) {
             const int first = chunk * chunk_, last = std::min(rows_.count, first + chunk_);
             if (chunk_ < rows_.count) replay(first, last);
             for (int n = last - 1; n >= first; n--) {
                 const Step step = at(&tape_[(n - first) * this->step()]);
                 back_over_row(n, step, wanted);
+                while (wanted.stops_left && wanted.stops[wanted.stops_left - 1] == n) tell(n, wanted);
                 if (n == 0 || rows_.t[n] == rows_.t[n - 1]) continue;
                 if (wanted.gradient()) by_move(n, step, wanted);
                 back_over_gap(step.a);
@@ -123,28 +149,31 @@ class Smoother {
     }
 
     int width() const { return w_; }
+    // How many numbers tell what the filter knows, and β.
+    std::size_t before() { return filter_.size() + regression_.triangle().size(); }
+    // How many tell what later rows say: when they begin and over which gap, R, N, and β.
+    std::size_t later() { return 2 + means_ + matrix_ + regression_.triangle().size(); }
 
   private:
     static constexpr std::size_t WHOLE = std::size_t(1) << 25;  // bytes of a tape that is kept whole
     static constexpr std::size_t CHUNK = std::size_t(1) << 19;  // and of a chunk: what near caches hold
 
-    struct Saved {  // the filter after the last row before a chunk
-        double time;
-        std::vector<double> spread, mean;
-    };
     struct Step {  // what the pass back needs of one row; the last two of them for given blocks only
         double *spread, *mean, *h, *u, *e, *a, &across, &total, &seen, *spread_before, *mean_before;
     };
 
     const Law& law_;
     const Rows& rows_;
+    Around around_;
     const W w_;
     const int columns_;
     const std::size_t matrix_, means_;
     int chunk_;
     Filter<W> filter_;
     Regression regression_;
-    std::vector<Saved> saved_;
+    std::vector<std::vector<double>> saved_;  // the filter after the last row before each chunk
+    bool any_later_ = false;      // whether a row with a value has come on the way back
+    std::size_t asked_left_ = 0;  // rows that only ask and whose states are not filled in yet
     std::vector<double> tape_, at_mean_, open_, r_, ry_, n_, bent_, nu_, side_, star_, star_y_, scratch_;
 
     bool given() const { return law_.given_entries > 0; }
@@ -159,10 +188,7 @@ class Smoother {
         return {spread, mean, h, u, e, a, numbers[0], numbers[1], numbers[2], before, mean_before};
     }
 
-    const Move* advance(int n) {
-        if (n == 0) return filter_.begin(rows_.t[0]), nullptr;
-        return filter_.move(rows_.t[n], gap_of(rows_, n));
-    }
+    const Move* advance(int n) { return filter_.move(rows_.t[n], gap_of(rows_, n)); }
     // Look at a row. Whether it has a value.
     bool look(int n) {
         rows_.readout(n, law_, filter_.h.data(), filter_.data.data() + 1);
@@ -191,8 +217,7 @@ class Smoother {
         return observed;
     }
     void restore(int chunk) {
-        const Saved& saved = saved_[chunk];
-        filter_.time = saved.time, filter_.spread = saved.spread, filter_.mean = saved.mean;
+        filter_.restore(saved_[chunk].data());
     }
     void replay(int first, int last) {
         restore(first / chunk_);
@@ -232,8 +257,10 @@ class Smoother {
             if (wanted.open) std::copy_n(star + 1, k, wanted.open + std::size_t(n) * k);
             if (wanted.aside)
                 for (int i = 0; i < w_; i++) wanted.aside[std::size_t(n) * w_ + i] = h[i] - nu[i];
+            if (wanted.state_mean) all_states(at, wanted);
             return;
         }
+        any_later_ = true;
         const double told = 0.5 * (star[0] * star[0] + squares - g - unu * g * g);
         if (wanted.by_noise) wanted.by_noise[n] = told;
         if (wanted.gradient()) {
@@ -255,6 +282,56 @@ class Smoother {
             for (int j = 0; j < w_; j++) row[j] += hi * side[j] + si * h[j];
         }
     }
+    // The state there: at β's mean M T's first + C R's first, and as it depends on the directions in which β
+    // is open, −M L − C R; with its covariance C − CNC at a given β. Asking rows are filled in from the last.
+    void all_states(const Step& at, const Wanted& wanted) {
+        const int p = law_.moving, k = law_.fixed, d = p + k;
+        const std::size_t place = --asked_left_;
+        double *mean = wanted.state_mean + place * d, *spread = wanted.state_spread + place * d * d;
+        std::vector<double> cn(std::size_t(p) * w_, 0.0), by_open(std::size_t(d) * k, 0.0);
+        for (int i = 0; i < p; i++) {
+            const double* c = at.spread + i * w_;
+            mean[i] = at.mean[i] + dot(w_, c, r_.data());
+            for (int l = 0; l < k; l++) mean[i] -= at.mean[(1 + l) * w_ + i] * at_mean_[l];
+            for (int o = 0; o < k; o++) {
+                double value = -dot(w_, c, &r_[(1 + o) * w_]);
+                for (int l = 0; l <= o; l++) value -= at.mean[(1 + l) * w_ + i] * open_[l * k + o];
+                by_open[i * k + o] = value;
+            }
+            for (int l = 0; l < p && any_later_; l++)
+                for (int j = 0; j < w_; j++) cn[i * w_ + j] += c[l] * n_[l * w_ + j];
+        }
+        for (int l = 0; l < k; l++) {
+            mean[p + l] = at_mean_[l];
+            for (int o = l; o < k; o++) by_open[(p + l) * k + o] = open_[l * k + o];
+        }
+        for (int i = 0; i < d; i++)
+            for (int j = 0; j <= i; j++) {
+                double value = i < p ? at.spread[i * w_ + j] : 0;
+                if (i < p && any_later_) value -= dot(w_, &cn[i * w_], at.spread + j * w_);
+                if (i == j) value = std::max(value, 0.0);
+                for (int o = 0; o < k; o++) value += by_open[i * k + o] * by_open[j * k + o];
+                spread[i * d + j] = spread[j * d + i] = value;
+            }
+    }
+
+    // What row n and those after it say, for a pass that ends before it.
+    void tell(int n, Wanted& wanted) {
+        double* out = wanted.later + std::size_t(--wanted.stops_left) * later();
+        *out++ = rows_.t[n], *out++ = 0;
+        out = std::copy(r_.begin(), r_.end(), out);
+        out = std::copy(n_.begin(), n_.end(), out);
+        std::copy(regression_.triangle().begin(), regression_.triangle().end(), out);
+    }
+    // The same, taken up.
+    void from_after() {
+        const double* from = around_.after;
+        std::copy_n(from + 2, means_, r_.begin());
+        std::copy_n(from + 2 + means_, matrix_, n_.begin());
+        if (law_.moving && from[0] != filter_.time)
+            back_over_gap(filter_.moves().over(filter_.time, from[0], int(from[1])).a.data());
+    }
+
     void add_outer(const double* __restrict by_column, const double* __restrict h, double* __restrict out) const {
         for (int c = 0; c < columns_; c++) {
             const double factor = by_column[c];

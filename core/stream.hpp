@@ -1,7 +1,6 @@
 // A filter that rows are appended to, as a stream brings them.
 #pragma once
 #include <memory>
-#include <utility>
 
 #include "filter.hpp"
 
@@ -37,8 +36,7 @@ class WidthStream final : public Stream {
             return;
         }
         for (int n = 0; n < rows.count; n++) {
-            if (begun_) filter_.move(rows.t[n], gap_of(rows, n));
-            else filter_.begin(rows.t[n]), begun_ = true;
+            filter_.move(rows.t[n], gap_of(rows, n));
             rows.readout(n, filter_.law, filter_.h.data(), filter_.data.data() + 1);
             const bool asks = std::isnan(rows.y[n]);
             filter_.data[0] = asks ? 0 : rows.y[n];
@@ -57,26 +55,20 @@ class WidthStream final : public Stream {
     }
 
     std::vector<double> state() override {
-        std::vector<double> found{double(begun_), filter_.time};
-        for (const std::vector<double>* part : {&std::as_const(filter_.spread), &std::as_const(filter_.mean), &regression_.triangle()})
-            found.insert(found.end(), part->begin(), part->end());
+        std::vector<double> found;
+        filter_.save(found);
+        found.insert(found.end(), regression_.triangle().begin(), regression_.triangle().end());
         return found;
     }
     void restore(const std::vector<double>& state) override {
-        const std::size_t spread = filter_.spread.size(), mean = filter_.mean.size();
-        if (state.size() != 2 + spread + mean + regression_.triangle().size())
+        if (state.size() != filter_.size() + regression_.triangle().size())
             throw std::invalid_argument("the state is one of another law");
-        begun_ = state[0] != 0, filter_.time = state[1];
-        const double* from = state.data() + 2;
-        std::copy_n(from, spread, filter_.spread.begin());
-        std::copy_n(from + spread, mean, filter_.mean.begin());
-        regression_.restore(from + spread + mean);
+        regression_.restore(filter_.restore(state.data()));
     }
 
   private:
     Filter<W> filter_;
     Regression regression_;
-    bool begun_ = false;
 };
 
 inline std::unique_ptr<Stream> stream_of(const Law& law) {

@@ -8,12 +8,9 @@ from scipy import stats
 from scipy.linalg import cho_factor, cho_solve
 
 import streamgp as sgp
-from streamgp.inference import m_step
-from streamgp.inference.bounds import Normal, kl_divergence, paper_bound
-from streamgp.inference.e_step import first_sites
 from streamgp.model.specification import Specification
-from streamgp.parameters import Positive, free_vector, with_free
-from streamgp_lab.baselines import collapsed, paper, streaming_sparse
+from streamgp.parameters import Positive, free_vector, unwrap, with_free
+from streamgp_lab.baselines import collapsed, gradients, paper, streaming_sparse
 from streamgp_lab.baselines.core import literal_model, start_model
 from streamgp_lab.baselines.exact import Exact, evidence
 from streamgp_lab.baselines.independent import Independent
@@ -209,10 +206,10 @@ def test_the_gradient_of_the_streaming_bound(likelihood, kernel):
     method = StreamingSparse(likelihood, kernel, points=lambda t: 4, rounds=2, evaluations=5)
     method.update({"y": (X[:20], y[:20])})
     kept = method._kept
-    batch = kept.model.batch(rows(["y"], {"y": (X[20:], y[20:])}))
+    batch = rows(["y"], {"y": (X[20:], y[20:])})
     task, points = streaming_sparse.Task(kept, batch), np.linspace(0.3, 6, 6)[:, None]
     model = with_free(kept.model, free_vector(kept.model) + 0.1)
-    held = first_sites(task.trial(model, points).setting)
+    held = task.trial(model, points).first_sites()
     held = held._replace(linear=held.linear + 0.1)
 
     def in_parameters(theta):
@@ -232,13 +229,14 @@ def test_the_streaming_bound_is_the_evidence_with_one_point_per_input():
     method._learn = False
     method.update({"y": (X[:15], Y[:15])})
     kept = method._kept
-    task = streaming_sparse.Task(kept, kept.model.batch(rows(["y"], {"y": (X[15:], Y[15:])})))
+    task = streaming_sparse.Task(kept, rows(["y"], {"y": (X[15:], Y[15:])}))
     trial = task.trial(kept.model, X[:, None])
-    value = task.bound(trial, first_sites(trial.setting))[0]
+    value = task.bound(trial, trial.first_sites())[0]
     exact = Exact(FIXED, start=kept.model, evaluations=0)
     exact.update({"y": (X[:15], Y[:15])})
     wanted = exact.update_many(X[15:], Y[15:]).log_predictive_rows["y"].sum()
-    assert value - kept.posterior.log_evidence == pytest.approx(wanted, abs=1e-4)
+    past = streaming_sparse.Posterior.of(kept.site).log_evidence
+    assert value - past == pytest.approx(wanted, abs=1e-4)
 
 
 def papers_task(channels, latents):
@@ -251,7 +249,7 @@ def papers_task(channels, latents):
     q = method._random(points)
     q = q._replace(half=np.tril(q.half + 0.1 * generator.normal(size=q.half.shape)))
     data = {name: (X[15:], np.round(Y[15:])) for name in list(channels)[:2]}
-    batch = kept.model.batch(rows(specification.names, data))
+    batch = rows(specification.names, data)
     model = with_free(kept.model, free_vector(kept.model) + 0.1)
     return paper.Task.of(batch, points, kept), q, model
 
@@ -273,18 +271,33 @@ def test_the_gradients_of_the_papers_bound(channels, latents):
         assert_is_gradient(each.in_parameters(q, model), free_vector(model))
 
 
+def divergence(mean, half, chol, other=0.0):
+    """KL[N(mean, half·halfᵀ) ‖ N(other, chol·cholᵀ)], by the textbook."""
+    own, reference, shift = half @ half.T, chol @ chol.T, mean - other
+    logs = np.linalg.slogdet(reference)[1] - np.linalg.slogdet(own)[1]
+    solved = np.linalg.solve(reference, np.column_stack([own, shift]))
+    return 0.5 * (np.trace(solved[:, :-1]) + shift @ solved[:, -1] - len(mean) + logs)
+
+
 def test_the_papers_bound_is_equation_10():
+    """What rows say is expected over draws of q, the divergences are those of the textbook."""
     task, q, model = papers_task({"y": sgp.Gaussian()}, [sgp.RBF()])
-    here = paper.Here.of(model, task.points, task.batch)
-    expected = task._expected(q, here)[0]
-    own = Normal(q.mean[0], q.half[0] @ q.half[0].T)
-    new = Normal(np.zeros(6), here.prior.chols[0] @ here.prior.chols[0].T)
-    old, continual = (Normal(r.mean, r.chol @ r.chol.T) for r in task.past[0])
-    wanted = paper_bound(expected, own, new, old, continual)
-    assert task.by_moments(q, here)[0] == pytest.approx(wanted)
-    assert task.by_parameters(q, here)[0] == pytest.approx(wanted)
+    here, plain = paper.Here.of(model, task.points, task.batch.x), unwrap(model)
+    [function], noise = here.functions, float(plain.channels[0].likelihood.noise)
+    pull = np.linalg.solve(function.chol @ function.chol.T, here.seen[0].cross)  # K⁻¹K(Z, x)
+    mean = plain.channels[0].offset + pull.T @ q.mean[0]
+    explained = np.sum(pull * (function.chol @ function.chol.T @ pull), axis=0)
+    left = function.kernel.diagonal(here.seen[0].x) - explained
+    variance = left + np.sum((q.half[0].T @ pull) ** 2, axis=0)
+    log_density = stats.norm.logpdf(task.batch.y[:, 0], mean, noise)
+    said = np.sum(log_density - 0.5 * variance / noise**2)
+    fresh = said - divergence(q.mean[0], q.half[0], function.chol)
+    old, continual = (divergence(q.mean[0], q.half[0], r.chol, r.mean) for r in task.past[0])
+    wanted = fresh + old - continual
+    assert task.by_moments(q, here)[0] == pytest.approx(wanted, rel=1e-6)
+    assert task.by_parameters(q, here)[0] == pytest.approx(wanted, rel=1e-6)
     first = task._replace(past=[[]])
-    assert first.by_moments(q, here)[0] == pytest.approx(expected - kl_divergence(own, new))
+    assert first.by_moments(q, here)[0] == pytest.approx(fresh, rel=1e-6)
 
 
 def test_the_papers_bound_has_the_exact_posterior_at_its_top():
@@ -336,7 +349,7 @@ def their_kernel(x):
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_results_are_those_of_another_implementation(name, monkeypatch):
-    monkeypatch.setattr(m_step, "FLAT", 1e-5)  # where the other one stopped
+    monkeypatch.setattr(gradients, "FLAT", 1e-5)  # where the other one stopped
     if name == "exact":
         kernel = their_kernel(np.concatenate([X, X[::4]]))
         specification = Specification({"a": sgp.Gaussian(), "b": sgp.Gaussian()}, [kernel])

@@ -29,10 +29,10 @@ def test_every_check_can_be_run():
 def test_options_reach_the_check(monkeypatch):
     calls = []
     monkeypatch.setattr(check, "run", lambda name, **settings: calls.append((name, settings)))
-    main(["check", "carry", "--seeds", "2"])
+    main(["check", "pruning", "--seeds", "2"])
     main(["check", "soak", "--seconds", "3", "--only", "4", "5"])
     main(["check", "all"])
-    assert calls[0] == ("carry", {"seeds": 2})
+    assert calls[0] == ("pruning", {"seeds": 2})
     soaked = {"updates": None, "seconds": 3.0, "seed": 0, "only": [4, 5]}
     assert calls[1] == ("soak", soaked)
     assert [name for name, _ in calls[2:]] == list(QUICK)

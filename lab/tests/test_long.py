@@ -74,7 +74,7 @@ def test_costs_are_measured_on_copies(monkeypatch):
 
 def test_claims_about_growth():
     sizes = [100, 1000, 10_000]
-    names = (cost._HUNDRED, cost._EVALUATION, cost._MANY, cost._FILTER)
+    names = (cost._HUNDRED, cost._FIRST, cost._MANY, cost._FILTER)
     flat, square = [1.0] * 3, [s**2.0 for s in sizes]
     works = [Work(name, sizes, flat) for name in names]
     assert [claim.holds for claim in cost.claims(works)] == [True] * 3
@@ -196,7 +196,7 @@ def test_the_report_of_a_small_share(tmp_path, monkeypatch):
         monkeypatch.setattr(bench, name, sizes)
     command.run(["long"], tmp_path, peers=tmp_path, share=0.04)
     text = (tmp_path / "long.md").read_text()
-    for caption in ("Accuracy over length", "Bytes per inducing time", "Sunspots", "A year"):
+    for caption in ("Accuracy over length", "Bytes per kept row", "Sunspots", "A year"):
         assert caption in text
     measured = json.loads((tmp_path / "long.json").read_text())["measured"]
     assert set(measured) == {topic.name for topic in bench.topics(Settings(tmp_path))}

@@ -1,8 +1,5 @@
 """Continual multi-task Gaussian processes."""
 
-import os
-import warnings
-
 from streamgp import plot
 from streamgp.errors import (
     BudgetWarning,
@@ -17,12 +14,9 @@ from streamgp.errors import (
     StreamGPError,
     UnknownKeyError,
 )
-from streamgp.fleet import Fleet, FleetReport
+from streamgp.fleet import Fleet
 from streamgp.gp import ContinualGP, from_bytes, load
-from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined, View
-from streamgp.inference.carry import Marginals, Projection
-from streamgp.inference.learner import Learner
-from streamgp.inference.state import State
+from streamgp.inducing import AbstractStrategy, Adaptive, Fixed, Growing, KMeans, Refined
 from streamgp.inference.vem import VEM
 from streamgp.kernels import (
     CARMA,
@@ -59,13 +53,11 @@ from streamgp.likelihoods import (
 )
 from streamgp.merging import merge
 from streamgp.model.means import Constant, Events, Mean, Seasonal, Trend
-from streamgp.model.periods import SuggestedPeriod, suggest_periods
+from streamgp.model.periods import suggest_periods
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.report import Result, UpdateReport
 from streamgp.parameters import fixed
-from streamgp.prediction.components import Component, Components
 from streamgp.prediction.prediction import Prediction
-from streamgp.prediction.predictor import Predictions
 from streamgp.registry import register
 from streamgp.store import Store
 from streamgp.version import __version__ as __version__
@@ -83,8 +75,6 @@ __all__ = [
     "BudgetWarning",
     "Categorical",
     "Censored",
-    "Component",
-    "Components",
     "ConfigurationError",
     "Constant",
     "ContinualGP",
@@ -96,7 +86,6 @@ __all__ = [
     "FileError",
     "Fixed",
     "Fleet",
-    "FleetReport",
     "Forgetting",
     "FunctionKernel",
     "Gamma",
@@ -105,11 +94,9 @@ __all__ = [
     "HeteroscedasticGaussian",
     "KMeans",
     "Kernel",
-    "Learner",
     "Likelihood",
     "Linear",
     "LogNormal",
-    "Marginals",
     "Matern12",
     "Matern32",
     "Matern52",
@@ -121,24 +108,19 @@ __all__ = [
     "Periodic",
     "Poisson",
     "Prediction",
-    "Predictions",
-    "Projection",
     "RationalQuadratic",
     "Refined",
     "Result",
     "Seasonal",
     "SourceError",
     "StaleError",
-    "State",
     "Store",
     "StoreError",
     "StreamGPError",
     "StudentT",
-    "SuggestedPeriod",
     "Trend",
     "UnknownKeyError",
     "UpdateReport",
-    "View",
     "Weighted",
     "fixed",
     "from_bytes",
@@ -147,18 +129,4 @@ __all__ = [
     "plot",
     "register",
     "suggest_periods",
-    "use_compilation_cache",
 ]
-
-
-def use_compilation_cache(folder: str | os.PathLike[str] | None = None) -> None:
-    """Do nothing. It once kept compiled programs on disk, and nothing is compiled any more.
-
-    Args:
-        folder: Not used.
-    """
-    warnings.warn(
-        "`use_compilation_cache` does nothing, for nothing is compiled. Leave it out.",
-        DeprecationWarning,
-        stacklevel=2,
-    )

@@ -70,8 +70,43 @@ def smooth(
     feature: _Numbers,
     features: _Doubles,
     gap: _Numbers | None = None,
+    before: _Doubles | None = None,
+    after: _Doubles | None = None,
 ) -> tuple[float, _Doubles, _Doubles]:
-    """The log evidence, and mean and variance of f at each row given all rows."""
+    """The log evidence, and mean and variance of f at each row given all rows.
+
+    `before` is what a filter knows (`Stream.state`) after rows that come before these, and `after`
+    what later rows say, as `checkpoints` tells both.
+    """
+
+def states(
+    law: Law,
+    t: _Doubles,
+    y: _Doubles,
+    noise: _Doubles,
+    channel: _Numbers,
+    readouts: _Doubles,
+    feature: _Numbers,
+    features: _Doubles,
+    gap: _Numbers | None = None,
+    before: _Doubles | None = None,
+    after: _Doubles | None = None,
+) -> tuple[_Doubles, _Doubles]:
+    """Mean and covariance of all numbers at each row that only asks, given all rows."""
+
+def checkpoints(
+    law: Law,
+    t: _Doubles,
+    y: _Doubles,
+    noise: _Doubles,
+    channel: _Numbers,
+    readouts: _Doubles,
+    feature: _Numbers,
+    features: _Doubles,
+    gap: _Numbers | None,
+    stops: _Numbers,
+) -> tuple[_Doubles, _Doubles]:
+    """What the filter knows before some rows, and what these and all later ones say."""
 
 def joint(
     law: Law,
@@ -83,6 +118,8 @@ def joint(
     feature: _Numbers,
     features: _Doubles,
     gap: _Numbers | None = None,
+    before: _Doubles | None = None,
+    after: _Doubles | None = None,
 ) -> tuple[_Doubles, _Doubles]:
     """Mean and covariance of f at the rows that only ask, given all rows."""
 

@@ -51,7 +51,6 @@ _SETTINGS: dict[str, tuple[type, ...]] = {
     "learning": (bool, dict),
     "mixing": (dict,),
     "forgetting": (int, float),
-    "factorised": (bool,),
     "batch_rows": (int,),
     "scale": (bool, dict),
     "seasons": (list,),

@@ -26,11 +26,10 @@ from streamgp.errors import (
     problem,
 )
 from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
-from streamgp.inducing.engines import Engines
-from streamgp.inference.carry import Carry, Projection
-from streamgp.inference.chain.state import ChainState
+from streamgp.inducing.engines import KEEP, Engines
 from streamgp.inference.engine import AnyLearner
 from streamgp.inference.learner import Learner
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.resolution import points_for
 from streamgp.inference.state import State
 from streamgp.inference.vem import VEM
@@ -45,7 +44,7 @@ from streamgp.online.forgetting import Forgetting
 from streamgp.online.outliers import Rule
 from streamgp.online.progress import Progress
 from streamgp.online.progress_bar import progress_bar
-from streamgp.online.report import UpdateReport, percent
+from streamgp.online.report import UpdateReport, held, percent
 from streamgp.online.sample_stream import Streamer
 from streamgp.parameters import Parameter, replaced
 from streamgp.prediction.predictor import Predictor
@@ -79,10 +78,6 @@ class ContinualGP(plot.Drawn):
         mixing: Mixing weights (J, Q) of some channels to start from, or `fixed` ones.
         forgetting: A number below 1, for data that drift: the part of what is known about the past
             that is left after each update. Or a `Forgetting`, which counts by input instead.
-        factorised: Whether each latent function has a posterior of its own instead of a joint one.
-            That is cheaper for many latent functions, but ignores their posterior correlation.
-        carry: The rule for dropped inducing points where there are no cells (`VEM.cells`):
-            `Projection`, or `Marginals`, which turns cells off.
         batch_rows: The number of rows whose features are held in memory together. A larger batch
             is folded in by random parts. Unless its channels are Gaussian, further passes over the
             parts then find the posterior that all rows at once would have.
@@ -98,13 +93,13 @@ class ContinualGP(plot.Drawn):
         engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
             (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
             that does not grow with the length of the stream. "dense": as values at inducing points,
-            for everything. "auto": a chain where that is possible and `inducing`, `factorised` and
-            `carry` are left alone.
-        open_rows: On a chain, how many observations are kept for a while: the latest ones of
-            channels that are neither `Gaussian` nor `LogNormal`. What they say is computed again
-            with every observation that comes, so that single samples are learned as well as
-            batches. An observation is dropped once that many later ones have come. With 0, or with
-            `forgetting` below 1, none are kept open.
+            for everything. "auto": a chain where that is possible and `inducing` is left alone.
+        keep: Over one input, on a chain: how many observations are kept. What a model knows of the
+            past is computed from them, and everything can be learned again. Beyond that number,
+            neighbouring observations of `Gaussian` channels are joined where that loses least;
+            those of other families are all kept. None: all are kept. 0: the model is on the dense
+            engine, whose past is sums at inducing points; it keeps no observations with
+            `VEM(cells=0)` and points of your own.
         outliers: What becomes of observations far outside what was predicted. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.
@@ -135,24 +130,21 @@ class ContinualGP(plot.Drawn):
         learning: VEM | None = VEM(),  # noqa: B008 (frozen)
         mixing: Mapping[str, Parameter] | None = None,
         forgetting: float | Forgetting = 1.0,
-        factorised: bool = False,
-        carry: Carry = Projection(),  # noqa: B008 (frozen)
         batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
         seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
-        open_rows: int = 20,
+        keep: int | None = KEEP,
         outliers: Rule = "keep",
         seed: int = 0,
     ):
         named = dict(channels) if isinstance(channels, Mapping) else {"y": channels}
         weights = dict(mixing or {})
-        learner = Learner(learning, carry, factorised, weight_uncertainty=bool(weight_uncertainty))
+        learner = Learner(learning, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
-        kept = open_rows if rule.factor == 1.0 else 0  # the site of an open row cannot fade
-        engines = Engines(engine, as_strategy(inducing), learner, kept)
+        engines = Engines(engine, as_strategy(inducing), learner, keep)
         specification = Specification(
             named,
             latents,
@@ -218,8 +210,13 @@ class ContinualGP(plot.Drawn):
         return {name: progress.seen[name] for name in self.channels}
 
     @property
+    def kept_rows(self) -> int:
+        """How many rows of the past are kept; zero if it is kept as sums at inducing points."""
+        return 0 if self.state is None else self.state.kept_rows
+
+    @property
     def inducing_points(self) -> tuple[Float[np.ndarray, "_ P"], ...]:
-        """The inducing points of each latent function."""
+        """The inducing points of each latent function; over time, the times of kept rows."""
         return () if self.state is None else self.state.points
 
     @property
@@ -276,7 +273,7 @@ class ContinualGP(plot.Drawn):
         return mean_weights(state.plain, updater.specification.names, state.mean_weights)
 
     @property
-    def state(self) -> State | ChainState | None:
+    def state(self) -> State | RowState | None:
         """The functional core's state, for use with `Learner`; None before the first update."""
         return self._version.progress.state
 
@@ -302,19 +299,18 @@ class ContinualGP(plot.Drawn):
         progress = self._version.progress
         return (
             f"<ContinualGP {{{families}}}; {progress.updates} updates, "
-            f"{progress.total} observations, {self._sizes} inducing points>"
+            f"{progress.total} observations, {self._held}>"
         )
 
     def _repr_html_(self) -> str:
         """A small table, for notebooks."""
-        about = (
-            f"ContinualGP: {self._version.progress.updates} updates, {self._sizes} inducing points"
-        )
+        about = f"ContinualGP: {self._version.progress.updates} updates, {self._held}"
         return table(about, self.likelihoods, self.observations)
 
     @property
-    def _sizes(self) -> str:
-        return "no" if self.state is None else "+".join(map(str, self.state.sizes))
+    def _held(self) -> str:
+        state = self.state
+        return held(0, ()) if state is None else held(state.kept_rows, state.sizes)
 
     # -- learning ------------------------------------------------------------------------------
 
@@ -381,7 +377,6 @@ class ContinualGP(plot.Drawn):
         inputs: Any = None,
         value: Any = None,
         columns: Any = None,
-        ahead: bool = True,
         learn: bool = True,
         progress: bool = False,
     ) -> UpdateReport:
@@ -400,8 +395,6 @@ class ContinualGP(plot.Drawn):
             value: The column with the values, if a frame is long; a list of columns where
                 observations are several numbers.
             columns: Columns of a wide frame that are not called as usual, as in `update`.
-            ahead: Whether points are placed for several samples at a time. Without it they are
-                placed as by single updates too, which is slower where there are new ones.
             learn: Whether hyperparameters may be learned. Without it they stay as they are, which
                 is fastest.
             progress: Whether to show a progress bar.
@@ -430,7 +423,7 @@ class ContinualGP(plot.Drawn):
             self._note_epochs(intake)
             start, rows = replaced(now, schema=intake.schema), intake.rows
             with progress_bar(rows.size, "samples", shown=progress) as advance:
-                streamer = Streamer(updater, ahead, learn)
+                streamer = Streamer(updater, learn)
                 return self._keep(streamer.stream(start, rows, advance), intake)
 
     @on_one_blas_thread
@@ -562,7 +555,7 @@ class ContinualGP(plot.Drawn):
                     "a model with data", "one without", "Call `update` before `suggest_budget`."
                 )
             )
-        if isinstance(state, ChainState):
+        if isinstance(state, RowState):
             return max(state.sizes)
         return points_for(state, tolerance)
 
@@ -642,8 +635,9 @@ class ContinualGP(plot.Drawn):
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
-        what the model knows, how it was set up and its `notes`. It does not have the batches, but
-        single observations can be in it: open rows, inducing points and times, and cells.
+        what the model knows, how it was set up and its `notes`. Over time it has the kept rows,
+        which are observations (`keep`); with several inputs, single observations can be in it as
+        inducing points and cells.
 
         Args:
             path: Of the file.

@@ -20,12 +20,11 @@ def merge(ancestor: ContinualGP, models: Iterable[ContinualGP]) -> ContinualGP:
     is added up. For channels with normal noise the result is that of one model that learned
     everything; for others it is close to that.
 
-    On a chain, models may have learned different stretches of time, or rows among the times of the
-    ancestor. Where their stretches meet, times may lie a little differently from those of one pass,
-    which matters as little as `open_variance`. On the dense engine points must not change:
-    `inducing=Fixed(points)` keeps them. Long-lived models there join averages of past rows
-    (`VEM.cells`), old ones with new ones. A model merged from such models keeps no averages, so
-    that kernels that it learns later know less of the past.
+    Over time, models may have learned rows at any times; the result has the rows of all. They must
+    have joined none since they were copies (`keep=None` makes sure of it). On the dense engine
+    points must not change: `inducing=Fixed(points)` keeps them. Long-lived models there join
+    averages of past rows (`VEM.cells`), old ones with new ones. A model merged from such models
+    keeps no averages, so that kernels that it learns later know less of the past.
 
     Args:
         ancestor: The model that all of them were, with data.
@@ -37,7 +36,7 @@ def merge(ancestor: ContinualGP, models: Iterable[ContinualGP]) -> ContinualGP:
 
     Raises:
         ConfigurationError: If the ancestor has no data, or the models have different
-            hyperparameters or points.
+            hyperparameters or points, or have joined rows.
 
     Examples:
         >>> import numpy as np, streamgp as sgp

@@ -85,7 +85,7 @@ def in_memory(model):
 
 def learned(learner, state, rows):
     """What a step comes to: hyperparameters, and the sites that rows have before they are kept."""
-    options = Options(learner.factorised, learner.e_rounds, learner.e_tolerance)
+    options = Options(learner.e_rounds, learner.e_tolerance)
     episode = Episode(state, state.model.batch(rows), options)
     return episode.learn(episode.trial(state.model), learner.learning)
 

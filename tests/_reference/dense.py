@@ -42,12 +42,6 @@ def sparse_gp(k_zz, k_zx, k_xx_diagonal, y, noise_variance):
     return m, s, bound - 0.5 * np.sum((k_xx_diagonal - np.diag(q_xx)) / noise_variance)
 
 
-def continual_prior(k_nn, k_no, k_oo, m, s):
-    """The paper's Eq. 7: the old posterior's predictive at new inducing points."""
-    gain = k_no @ np.linalg.inv(k_oo)
-    return gain @ m, k_nn + gain @ (s - k_oo) @ gain.T
-
-
 def kl(mean_q, cov_q, mean_p, cov_p):
     difference = mean_p - mean_q
     trace = np.trace(np.linalg.solve(cov_p, cov_q))

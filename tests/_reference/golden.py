@@ -2,7 +2,8 @@
 
 The files are made by a script that needs that version. A model is a JSON text in them; all else is
 arrays. That version had no mean functions, and it kept one mixed site of all channels. It is read
-as a merged site. Of a lone channel with normal noise the sums per channel follow from it.
+as what a channel of its own said, which sees each latent function once and has unit noise. Of a
+lone channel with normal noise the sums per channel follow from it.
 """
 
 import itertools
@@ -24,6 +25,7 @@ from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE
 from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.parameters import Frozen, Positive, Real, fixed, free_size, replaced
+from tests._reference import build
 
 FOLDER = Path(__file__).parents[1] / "golden"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
@@ -44,13 +46,10 @@ class Golden(NamedTuple):
         """The rows' sites, sorted as the library sorts rows."""
         batch = self.state.model.batch(self.rows)
         linear, precision = self.found[f"{prefix}_linear"], self.found[f"{prefix}_precision"]
-        blocks = linear.shape[-1]
-        empty = int(blocks > 1)  # what rows say of the weights of means: nothing
         parts, stacks = [], []
         for run in batch.runs:
             own, j = batch.order[run.rows], run.latents
-            columns = linear[own][:, :j].reshape(-1, blocks)
-            parts.append(np.pad(columns, ((0, 0), (0, empty))))
+            parts.append(linear[own][:, :j].ravel())
             stacks.append(precision[own][:, :j, :j].copy())
         return RowSites(np.concatenate(parts), tuple(stacks))
 
@@ -66,25 +65,40 @@ def read(name):
         tuple(asked["draws"]),
     )
     points = tuple(found[f"points_{q}"] for q in range(sum(model.draws)))
-    learner = Learner(
-        VEM(evaluations=asked["evaluations"], cells=0), factorised=asked["factorised"]
-    )
+    learner = Learner(VEM(evaluations=asked["evaluations"], cells=0))
     rows = Rows(found["x"], found["y"][:, None], found["channel"])
-    return Golden(learner, _state(learner.init(model, points), found), rows, found)
+    return Golden(learner, _state(learner, model, points, found), rows, found)
 
 
-def _state(blank, found):
+def _state(learner, model, points, found):
     memory = Memory(found["memory_gradient"], found["memory_precision"])
     count, site = float(found["count"]), _site(found, "")
-    state = blank.replace(memory=memory, heard=_heard(blank.model, memory, count))
-    if is_lone(blank.model):
-        return state.replace(past=_unmixed(blank, site, count, float(found["energy"])))
-    return state.replace(merged=site)
+    heard = _heard(model, memory, count)
+    if is_lone(model):
+        blank = learner.init(model, points)
+        past = _unmixed(blank, site, count, float(found["energy"]))
+        return blank.replace(memory=memory, heard=heard, past=past)
+    ones = build.channel(build.gaussian(1.0), np.ones((1, len(points))))
+    blank = learner.init(replaced(model, channels=(*model.channels, ones)), points)
+    past = _mixed(blank, site)
+    return blank.replace(memory=memory, heard=np.append(heard, 0.0), past=past)
 
 
-def with_fixed_weights(state):
-    """The state with its weights fixed, and which of its free parameters are left."""
-    channels, left = [], [np.ones(free_size(state.model.kernels), bool)]
+def _mixed(blank, site):
+    """The sums of which the last channel, of weights one and unit noise, has that site."""
+    past, ends = blank.past.copy(), np.cumsum([0, *blank.sizes])
+    pieces = list(itertools.starmap(slice, itertools.pairwise(ends)))
+    for q, piece in enumerate(pieces):
+        past.linear[q][-1] = site.linear[piece]
+    for (q, r), own in zip(past.parts, past.precision, strict=True):
+        if r < len(pieces):
+            own[-1] = site.precision[pieces[q], pieces[r]]
+    return past
+
+
+def with_fixed_kernels_and_weights(state):
+    """The state with these fixed, and which of its free parameters are left."""
+    channels, left = [], [np.zeros(free_size(state.model.kernels), bool)]
     for channel, plain in zip(state.model.channels, state.plain.channels, strict=True):
         channels.append(replaced(channel, weights=fixed(plain.weights)))
         left.append(np.ones(free_size(channel.likelihood), bool))
@@ -92,7 +106,7 @@ def with_fixed_weights(state):
         left.append(np.ones(free_size(channel.scale), bool))
     left = np.concatenate(left)
     memory = Memory(state.memory.gradient[left], state.memory.precision[left][:, left])
-    model = replaced(state.model, channels=tuple(channels))
+    model = replaced(state.model, kernels=state.plain.kernels, channels=tuple(channels))
     return state.replace(model=model, memory=memory), left
 
 
@@ -114,10 +128,10 @@ def _unmixed(blank, site, count, energy):
     """The sums of a lone channel of weight one: its site at unit noise."""
     [channel] = blank.plain.channels
     np.testing.assert_array_equal(channel.loadings, 1.0)
-    unit, (width,) = site.scaled(1 / channel.likelihood.strength), site.linear[0].shape
+    unit, (width,) = site.scaled(1 / channel.likelihood.strength), site.linear.shape
     return Past(
-        (unit.linear[0][None], np.zeros((1, 0))),
-        (unit.precision[0][None], np.zeros((1, width, 0)), np.zeros((1, 0, 0))),
+        (unit.linear[None], np.zeros((1, 0))),
+        (unit.precision[None], np.zeros((1, width, 0)), np.zeros((1, 0, 0))),
         np.zeros((1, 1)),  # what the points leave open is part of the energy there
         np.array([count]),
         np.array([energy]),
@@ -125,14 +139,8 @@ def _unmixed(blank, site, count, energy):
 
 
 def _site(found, prefix):
-    """A site of that version; factorised, with an empty block for the weights of means."""
-    blocks = range(sum(name.startswith(f"{prefix}linear_") for name in found))
-    linear = [found[f"{prefix}linear_{g}"] for g in blocks]
-    precision = [found[f"{prefix}precision_{g}"] for g in blocks]
-    if len(blocks) > 1:
-        linear.append(np.zeros(0))
-        precision.append(np.zeros((0, 0)))
-    return Site(tuple(linear), tuple(precision))
+    """A site of that version."""
+    return Site(found[f"{prefix}linear_0"], found[f"{prefix}precision_0"])
 
 
 def _channel(part):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import block_diag, expm, solve_continuous_lyapunov, solve_triangular
 from scipy.special import comb
 
-from tests._reference.dense import exact_gp, log_normal, sparse_gp
+from tests._reference.dense import exact_gp, log_normal
 
 HARMONICS = 8  # of a periodic function: where the library cuts its cosine series off
 _CIRCLE = 256  # points of a period at which its kernel is looked at
@@ -302,45 +302,3 @@ def smoothed(world, rows, x, channel):
     found = np.array([world.offsets[d] + loadings[d] @ mean for d, (mean, _) in pairs])
     variance = np.array([loadings[d] @ own @ loadings[d] for d, (_, own) in pairs])
     return Found(found, np.diag(variance), evidence)
-
-
-def through_states(world, rows, times, x, channel):
-    """Titsias' sparse GP whose inducing variables are the states at some times, and the levels."""
-    parts, loadings = world.parts()
-    among = _cross(parts, times, times, world.origin)
-    scale = 1 / np.sqrt(np.diag(among))
-    # Parts that never change are told by one time alone: only what differs is kept, whitened.
-    sizes, basis = np.linalg.eigh(among * np.outer(scale, scale))
-    kept = sizes > 1e-11
-    whiten = (basis[:, kept] / np.sqrt(sizes[kept])).T * scale
-    unit = np.eye(len(whiten))
-
-    def seen(inputs, of):
-        """The covariance of the states with f at inputs of channels."""
-        whole = _cross(parts, times, inputs, world.origin)
-        columns = whole.reshape(len(whole), len(inputs), loadings.shape[1])
-        return whiten @ np.einsum("inj,nj->in", columns, loadings[of])
-
-    prior = world.covariance(rows.x, rows.channel, rows.x, rows.channel)
-    k_zx, k_zs = seen(rows.x, rows.channel), seen(x, channel)
-    y = rows.y - world.offsets[rows.channel]
-    m, s, bound = sparse_gp(unit, k_zx, np.diag(prior), y, world.noises[rows.channel] ** 2)
-    covariance = world.covariance(x, channel, x, channel) - k_zs.T @ (unit - s) @ k_zs
-    return Found(k_zs.T @ m + world.offsets[channel], covariance, bound)
-
-
-def _cross(parts, a, b, origin):
-    """Cov(s(a), s(b)) of all states, time after time, in the order of the parts."""
-    sizes = [len(part.readout) for part in parts]
-    total, begin = sum(sizes), 0
-    found = np.zeros((len(a), total, len(b), total))
-    later, gaps = a[:, None] >= b, np.abs(a[:, None] - b)
-    first = np.minimum(a[:, None], b) - origin
-    for part, size in zip(parts, sizes, strict=True):
-        own = slice(begin, begin + size)
-        steps = expm(part.drift * gaps[:, :, None, None])
-        for i, j in np.ndindex(*gaps.shape):
-            start, step = part.start(first[i, j]), steps[i, j]
-            found[i, own, j, own] = step @ start if later[i, j] else start @ step.T
-        begin += size
-    return found.reshape(len(a) * total, len(b) * total)

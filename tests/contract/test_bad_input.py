@@ -392,7 +392,7 @@ def test_a_column_that_never_moves():
 def level_variances(model):
     """What is left to be known of the level of each latent parameter, by channel."""
     state, spreads = model.state, model.state.plain.basis_spreads()[:, 0]
-    variances = spreads**2 * np.diag(state.posterior.covariance[0])[-len(spreads) :]
+    variances = spreads**2 * np.diag(state.posterior.covariance)[-len(spreads) :]
     assert np.all(variances < 0.5 * spreads**2)  # the data say something
     return dict(
         zip(model.channels, np.split(variances, state.plain.outputs.first[1:]), strict=True)
@@ -465,13 +465,6 @@ def test_one_observation_as_two_numbers():
         model = started(number(0.3), number(0.7), inducing=GRID)
         assert model.observations == {"y": 1}
         assert_sound(model.predict(number(0.3)))
-
-
-def test_the_compilation_cache_is_a_word_of_the_past(tmp_path):
-    for arguments in ((), (tmp_path,)):
-        with pytest.warns(DeprecationWarning, match="nothing is compiled"):
-            sgp.use_compilation_cache(*arguments)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("width", [1, 2])

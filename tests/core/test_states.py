@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from streamgp.inference.chain.law import Law
-from streamgp.inference.state_space import States
+from streamgp.inference.over_time.law import Law
+from streamgp.inference.over_time.states import States
+from streamgp.kernels.state_space import MaternState
 from tests._reference.dense import log_normal
-from tests.core.worlds import CASES, World, regular, scattered
+from tests.core.worlds import CASES, ORIGIN, World, regular, scattered
 
 NAMES = pytest.mark.parametrize("name", CASES)
 STEP = 1e-4
@@ -88,7 +89,7 @@ def test_gradient_by_numbers_of_kernels(name, latents):
 @pytest.mark.parametrize("name", ["default", "evolving", "smooth"])
 def test_gradient_by_loadings_and_noise(name):
     world, rows = World.of(name, 2), scattered(40, asking=0.1)
-    found, law = world.core().evidence(rows), Law(world.states, world.latent, 2, 1.5)
+    found, law = world.core().evidence(rows), Law(world.states, world.latent, 2, ORIGIN)
 
     def by_loading(step, place):
         loadings = world.loadings.copy()
@@ -109,8 +110,31 @@ def test_gradient_by_loadings_and_noise(name):
 
 
 @pytest.mark.parametrize("name", ["default", "season", "evolving", "smooth"])
-def test_a_long_tape_is_written_again_in_chunks(name):
-    """Derivatives are the sums over two streams that are apart, one of them long."""
+def test_a_tape_with_checkpoints_is_a_whole_tape(name):
+    """Parts that nothing is seen of leave all as it was, but make a tape too long to be kept."""
+    world, rows = World.of(name), scattered(2000, asking=0.02)
+    rows = rows._replace(time=100 * rows.time)
+    unseen = [MaternState(2, 1.0 + k, 1.0) for k in range(20)]
+    loadings = np.column_stack([world.loadings, np.zeros(2)])
+    law = Law((*world.states, *unseen), (*world.latent, *[1] * 20), 2, ORIGIN)
+    whole, long = world.core(), States(law, loadings, world.spreads)
+    one, other = whole.evidence(rows), long.evidence(rows)
+    count = len(one.by_numbers)
+    scale = np.abs(one.by_numbers).max()
+    np.testing.assert_allclose(other.value, one.value, rtol=1e-10)
+    np.testing.assert_allclose(other.by_numbers[:count], one.by_numbers, atol=1e-9 * scale)
+    np.testing.assert_array_equal(other.by_numbers[count:], 0.0)
+    np.testing.assert_allclose(other.by_loadings[:, :1], one.by_loadings, rtol=1e-9)
+    np.testing.assert_allclose(other.by_noise, one.by_noise, rtol=1e-8, atol=1e-9)
+    for found, wanted in zip(long.smoothed(rows), whole.smoothed(rows), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)
+    for found, wanted in zip(long.joint(rows), whole.joint(rows), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["default", "season", "evolving", "smooth"])
+def test_the_gradient_of_a_long_stream(name):
+    """By all noises together and by all variances together, against differences."""
     world = World.of(name)
     rows = regular(70_000 if name == "default" else 20_000)
     core = world.core()

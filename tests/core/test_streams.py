@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streamgp import _core
-from streamgp.inference.chain.law import distinct_gaps
+from streamgp.inference.over_time.law import distinct_gaps
 from tests.core.worlds import World, scattered
 
 

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from streamgp.inference.chain.law import Law
-from streamgp.inference.state_space import Rows, States
+from streamgp.inference.over_time.law import Law
+from streamgp.inference.over_time.states import Rows, States
 from streamgp.kernels import RBF, SHO
 from streamgp.kernels.driven import CarmaState
 from streamgp.kernels.state_space import (

@@ -9,7 +9,7 @@ from tests._reference import build, families
 
 import streamgp as sgp
 from streamgp.inference import refinement
-from streamgp.inference.carry import Marginals, Projection
+from streamgp.inference.carry import carried
 from streamgp.inference.e_step import first_sites
 from streamgp.inference.learner import Learner
 from streamgp.inference.sites import RowSites
@@ -20,7 +20,6 @@ from streamgp.parameters import free_size, free_vector, unwrap, with_free
 class Case(NamedTuple):
     names: tuple[str, ...]
     latents: Any = None
-    factorised: bool = False
     width: int = 1
     carried: bool = True
 
@@ -38,9 +37,7 @@ TOGETHER = {
     "conjugate channels": Case(("Gaussian", "Weighted", "LogNormal"), 3),
     "two draws of a kernel": Case(("Gaussian", "Bernoulli"), [(sgp.Matern52(), 2)]),
     "draws of two kernels": Case(("StudentT", "Gamma"), [(sgp.RBF(), 2), sgp.Matern32()]),
-    "factorised": Case(("Gaussian", "Bernoulli"), 2, factorised=True),
-    "factorised classes": Case(("Categorical", "Gaussian"), [(sgp.RBF(), 2)], factorised=True),
-    "one function, factorised": Case(("Gaussian",), 1, factorised=True),
+    "classes": Case(("Categorical", "Gaussian"), [(sgp.RBF(), 2)]),
 }
 KERNELS = {
     "sum": sgp.RBF() + sgp.Linear(),
@@ -70,13 +67,13 @@ def episode_of(case, rows=12, number=6, learn=True, cells=1024):
     generator = np.random.default_rng(0)
     parts = families.draw(generator, case.names, 0, 4, rows, case.width)
     model = families.started(case.names, case.latents, parts)
-    learner = Learner(VEM(evaluations=3, cells=cells), factorised=case.factorised)
+    learner = Learner(VEM(evaluations=3, cells=cells))
     state = learner.init(model, points_of(generator, sum(model.draws), case.width, number))
     if case.carried:
         state, _ = learner.step(state, build.rows(*parts), learn=learn)
         parts = families.draw(generator, case.names, 1, 5, rows, case.width)
     batch = state.model.batch(build.rows(*parts))
-    episode = Episode(state, batch, Options(case.factorised, 100, 1e-4))
+    episode = Episode(state, batch, Options(100, 1e-4))
     return episode, settled(episode, state.model)
 
 
@@ -119,26 +116,24 @@ def test_the_objectives_gradient(name, cells):
     check_episode(*episode_of(CASES[name], cells=cells))
 
 
-@pytest.mark.parametrize("name", ["Gaussian", "Poisson", "two draws of a kernel", "factorised"])
+@pytest.mark.parametrize("name", ["Gaussian", "Poisson", "two draws of a kernel"])
 def test_before_any_data(name):
     check_objective(CASES[name]._replace(carried=False))
 
 
-@pytest.mark.parametrize("rule", [Projection(), Marginals()], ids=["projection", "marginals"])
-@pytest.mark.parametrize("name", ["Gaussian", "conjugate channels", "factorised classes"])
-def test_after_points_were_dropped(name, rule):
-    """With data from before, of channels that may not be told apart, and from after."""
+@pytest.mark.parametrize("name", ["Gaussian", "conjugate channels", "classes"])
+def test_after_points_were_dropped(name):
+    """With data from before, and from after."""
     episode, _ = episode_of(CASES[name])
-    dropped = rule(episode.state, tuple(z[::2] for z in episode.state.points))
-    learner = Learner(VEM(evaluations=2), factorised=episode.options.factorised)
+    dropped = carried(episode.state, tuple(z[::2] for z in episode.state.points))
+    learner = Learner(VEM(evaluations=2))
     rows = build.rows(*families.draw(np.random.default_rng(5), CASES[name].names, 1, 5))
     state, _ = learner.step(dropped, rows)
-    assert (state.merged is None) == isinstance(rule, Projection)
     later = Episode(state, episode.batch, episode.options)
     check_episode(later, settled(later, state.model))
 
 
-@pytest.mark.parametrize("name", ["Gaussian", "two channels", "factorised classes"])
+@pytest.mark.parametrize("name", ["Gaussian", "two channels", "classes"])
 def test_at_the_states_own_hyperparameters(name):
     """Where nothing is whitened anew."""
     episode, held = episode_of(CASES[name])
@@ -151,7 +146,7 @@ def test_at_the_states_own_hyperparameters(name):
     assert_close(gradient, build.slopes(value, start, 1e-4))
 
 
-@pytest.mark.parametrize("name", ["Poisson", "two channels", "factorised"])
+@pytest.mark.parametrize("name", ["Poisson", "two channels"])
 def test_with_any_sites_held(name):
     """Not only with those that are best for the batch and the state's hyperparameters."""
     episode, held = episode_of(CASES[name])
@@ -203,7 +198,7 @@ def test_hyperparameters_without_a_batch():
 
 @pytest.mark.parametrize(
     "name",
-    ["Gaussian", "Poisson", "Categorical", "two draws of a kernel", "factorised", "sum", "product",
+    ["Gaussian", "Poisson", "Categorical", "two draws of a kernel", "sum", "product",
      "rational", "function", "two inputs", "columns", "three inputs"],
 )  # fmt: skip
 @pytest.mark.parametrize(("carried", "cells"), [(False, 0), (True, 0), (True, 1024)])
@@ -247,7 +242,7 @@ def test_moving_points_costs_the_bound_what_carrying_does(name):
     here = episode.trial(state.model)
     place = refinement._Place(state, here, held)
     points = tuple(z + 0.3 * generator.normal(size=z.shape) for z in state.points)
-    moved = Projection()(state, points)
+    moved = carried(state, points)
     there = Episode(moved, episode.batch, episode.options)
     wanted = there.bound(there.trial(moved.model), held)[0] - beside(episode)
     np.testing.assert_allclose(place.bound(points)[0], wanted, rtol=1e-9)
@@ -268,8 +263,8 @@ def expected_at(state, batch, theta):
         return [k + (nugget - 1) * np.diag(np.diag(k)) for k in found]
 
     root = block_diag(*[np.linalg.cholesky(k) for k in grams(held)], np.diag(spreads))
-    covariance_v = np.linalg.inv(np.eye(len(root)) + block_diag(*state.site.precision))
-    mean_u = root @ covariance_v @ np.concatenate(state.site.linear)
+    covariance_v = np.linalg.inv(np.eye(len(root)) + state.site.precision)
+    mean_u = root @ covariance_v @ state.site.linear
     covariance_u = root @ covariance_v @ root.T
     x = batch.x - model.origin
     crosses, left = [], []
@@ -299,7 +294,6 @@ def remembered(case):
     model = families.started(case.names, case.latents, parts)
     learner = Learner(
         VEM(rounds=1, evaluations=1, cells=0),
-        factorised=case.factorised,
         e_tolerance=1e-13,
         e_rounds=400,
     )
@@ -310,7 +304,7 @@ def remembered(case):
 
 MEMORIES = [
     "Poisson", "Gamma", "NegativeBinomial", "Ordinal", "Multinomial", "StudentT",
-    "two channels", "conjugate channels", "two draws of a kernel", "factorised",
+    "two channels", "conjugate channels", "two draws of a kernel",
     "sum", "product", "two inputs",
 ]  # fmt: skip
 

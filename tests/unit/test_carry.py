@@ -7,7 +7,6 @@ from tests._reference import build, dense
 
 import streamgp as sgp
 from streamgp.inducing import placement
-from streamgp.inference.carry import Marginals, Projection
 from streamgp.inference.learner import Learner
 from streamgp.inference.posterior import condition
 from streamgp.inference.prior import Prior
@@ -17,10 +16,6 @@ from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant
 from streamgp.parameters import Positive, free_size, free_vector, replaced, unwrap, with_free
 
-RULES = pytest.mark.parametrize(
-    "rule", [Marginals(), Projection()], ids=["marginals", "projection"]
-)
-FACTORISED = pytest.mark.parametrize("factorised", [False, True], ids=["joint", "factorised"])
 MEANS = pytest.mark.parametrize("mean", [NONE, Constant()], ids=["no mean", "level"])
 SPREAD = 2.0
 OLD = np.array([-2.7, -1.4, -0.2, 0.9, 2.1, 3.0])
@@ -34,12 +29,12 @@ def data(rows=60, seed=0):
     return build.rows((0, x, np.sin(2 * x[:, 0]) + 0.3 * generator.normal(size=rows)))
 
 
-PROJECTION, LEVEL = Projection(), Constant()
+LEVEL = Constant()
 
 
-def learned(rule=PROJECTION, factorised=False, mean=LEVEL):
+def learned(mean=LEVEL):
     """A state of two latent functions with their own points, after one batch."""
-    learner = Learner(learning=None, carry=rule, factorised=factorised)
+    learner = Learner(learning=None)
     channel = build.channel(build.gaussian(0.3), [[1.0, 0.5]], mean=mean, spread=SPREAD)
     state = learner.init(build.model([channel], (1.0, 0.6)), build.points(OLD, OLD + 0.1))
     return learner, learner.step(state, data())[0]
@@ -50,11 +45,9 @@ def assert_same(learner, a, b, tolerance=1e-6):
         np.testing.assert_allclose(got, wanted, atol=tolerance)
 
 
-@RULES
-@FACTORISED
 @MEANS
-def test_a_superset_loses_nothing_and_the_way_back_neither(rule, factorised, mean):
-    learner, state = learned(rule, factorised, mean)
+def test_a_superset_loses_nothing_and_the_way_back_neither(mean):
+    learner, state = learned(mean)
     shuffled = np.random.default_rng(1).permutation(np.concatenate([OLD, MORE]))
     superset = build.points(shuffled, np.concatenate([MORE[1:], OLD + 0.1]))
     there = learner.move(state, superset)
@@ -62,38 +55,31 @@ def test_a_superset_loses_nothing_and_the_way_back_neither(rule, factorised, mea
     assert_same(learner, learner.move(there, state.points), state)
 
 
-@RULES
-def test_the_same_points_are_the_identity(rule):
-    learner, state = learned(rule)
+def test_the_same_points_are_the_identity():
+    learner, state = learned()
     again = learner.move(state, state.points)
-    np.testing.assert_allclose(again.site.precision[0], state.site.precision[0], atol=1e-6)
+    np.testing.assert_allclose(again.site.precision, state.site.precision, atol=1e-6)
     assert_same(learner, again, state, 1e-8)
 
 
-@RULES
-@FACTORISED
 @MEANS
 @pytest.mark.parametrize("points", [OLD[:1], OLD[::2], OLD + 0.01, MORE, np.linspace(50, 60, 5)])
-def test_any_move_keeps_the_site_positive_and_variances_below_the_prior(
-    rule, factorised, mean, points
-):
-    learner, state = learned(rule, factorised, mean)
+def test_any_move_keeps_the_site_positive_and_variances_below_the_prior(mean, points):
+    learner, state = learned(mean)
     moved = learner.move(state, build.points(points, points))
-    assert np.linalg.eigvalsh(block_diag(*moved.site.precision)).min() > -1e-9
+    assert np.linalg.eigvalsh(moved.site.precision).min() > -1e-9
     centre, covariance = learner.predict(moved, TEST, 0)
     assert np.isfinite(centre).all()
     assert (covariance > 0).all()
     assert (covariance <= 1.25 + mean.size * SPREAD**2 + 1e-9).all()
 
 
-@FACTORISED
-def test_points_behind_the_old_ones_leave_every_number_as_it_was(factorised):
-    learner, state = learned(factorised=factorised)
+def test_points_behind_the_old_ones_leave_every_number_as_it_was():
+    learner, state = learned()
     many = np.concatenate([OLD, np.linspace(4, 8, 20)])
     more = build.points(many, np.concatenate([OLD + 0.1, MORE]))
     extended = placement.extended(state, more)
-    sizes = [26, 10, 1] if factorised else [37]
-    assert [len(a) for a in extended.site.linear] == sizes
+    assert len(extended.site.linear) == 37
     assert extended.past.sizes == (26, 10, 1)
     for got, wanted in zip(extended.past.arrays(), state.past.arrays(), strict=True):
         np.testing.assert_array_equal(got[got != 0], wanted[wanted != 0])
@@ -108,30 +94,8 @@ def test_points_extend_others_if_they_begin_with_them():
     assert not placement.extends(old, build.points(OLD[::-1], OLD))
 
 
-def test_marginals_are_the_papers_continual_prior():
-    learner = Learner(learning=None, carry=Marginals())
-    model = build.one_gaussian(0.9, 1.4, 0.3)
-    rows = data()
-    state, _ = learner.step(learner.init(model, build.points(OLD)), rows)
-    new = np.array([-2.0, -1.0, 0.5, 2.5])
-    moved = learner.move(state, build.points(new))
-
-    z, zn = OLD[:, None], new[:, None]
-    k_oo = dense.with_nugget(dense.rbf(z, z, 0.9, 1.4))
-    m, s, _ = dense.sparse_gp(
-        k_oo, dense.rbf(z, rows.x, 0.9, 1.4), np.full(60, 1.4), rows.y[:, 0], np.full(60, 0.09)
-    )
-    k_nn = dense.with_nugget(dense.rbf(zn, zn, 0.9, 1.4))
-    mean, covariance = dense.continual_prior(k_nn, dense.rbf(zn, z, 0.9, 1.4), k_oo, m, s)
-
-    chol = np.linalg.cholesky(k_nn)
-    half = np.linalg.solve(moved.posterior.chols[0], chol.T)
-    np.testing.assert_allclose(chol @ moved.posterior.mean[0], mean, atol=1e-7)
-    np.testing.assert_allclose(half.T @ half, covariance, atol=1e-7)
-
-
 def test_projection_is_the_old_site_read_through_the_regression():
-    learner = Learner(learning=None, carry=Projection())
+    learner = Learner(learning=None)
     model = build.one_gaussian(0.9, 1.4, 0.3)
     state, _ = learner.step(learner.init(model, build.points(OLD)), data())
     new = np.array([-2.0, -1.0, 0.5, 2.5])
@@ -144,7 +108,7 @@ def test_projection_is_the_old_site_read_through_the_regression():
 
     def on_u(site, chol):  # the site on u rather than v
         inverse = np.linalg.inv(chol)
-        return inverse.T @ site.linear[0], inverse.T @ site.precision[0] @ inverse
+        return inverse.T @ site.linear, inverse.T @ site.precision @ inverse
 
     linear, precision = on_u(state.site, old_chol)
     got_linear, got_precision = on_u(moved.site, new_chol)
@@ -153,9 +117,8 @@ def test_projection_is_the_old_site_read_through_the_regression():
     np.testing.assert_allclose(got_precision, wanted, rtol=1e-6, atol=1e-6)
 
 
-@FACTORISED
-def test_rewhitening_changes_the_prior_and_not_the_site_on_u(factorised):
-    _, state = learned(factorised=factorised)
+def test_rewhitening_changes_the_prior_and_not_the_site_on_u():
+    _, state = learned()
     other = build.model([build.channel(build.gaussian(0.3), [[1.0, 0.5]])], (0.7, 1.1), (2.0, 0.5))
     old, new = (Prior.of(unwrap(m), state.points).chols for m in (state.model, other))
     site = through(state.site, list(map(np.linalg.solve, old, new)))
@@ -164,8 +127,8 @@ def test_rewhitening_changes_the_prior_and_not_the_site_on_u(factorised):
     v_old = np.linalg.solve(block_diag(*old, 1.0), u)
 
     def log_site(s, v):
-        precision = block_diag(*s.precision)
-        return np.concatenate(s.linear) @ v - 0.5 * v @ precision @ v
+        precision = s.precision
+        return s.linear @ v - 0.5 * v @ precision @ v
 
     np.testing.assert_allclose(log_site(site, v_new), log_site(state.site, v_old), rtol=1e-8)
 
@@ -215,28 +178,24 @@ def read(model, past):
     return reading.beside(past) + condition(reading.site(past)).log_evidence
 
 
-@FACTORISED
-def test_projected_channels_are_read_under_weights_that_are_learned_later(factorised):
+def test_projected_channels_are_read_under_weights_that_are_learned_later():
     """As if the points had been dropped after the weights were learned."""
-    learner = Learner(VEM(cells=0), carry=Projection(), factorised=factorised)
+    learner = Learner(VEM(cells=0))
     state, points = several(learner), build.points(NEW, NEW)
     before = learner.move(state, points)
     other = elsewhere(state.model)
     after = learner.move(state.replace(model=other), points)
-    assert before.merged is None
     late = before.replace(model=other)
     assert late.reading.beside(late.past) == pytest.approx(after.reading.beside(after.past))
     for part in ("linear", "precision"):
-        for got, wanted, old in zip(
-            *(getattr(s.site, part) for s in (late, after, before)), strict=True
-        ):
-            np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
-            assert np.max(np.abs(got - old)) > 0.1
+        got, wanted, old = (getattr(s.site, part) for s in (late, after, before))
+        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
+        assert np.max(np.abs(got - old)) > 0.1
 
 
 def test_what_is_projected_is_a_bound_on_the_evidence():
     """Of normal channels: the data's bound with q(u_old) = p(u_old | u_new), by dense formulas."""
-    learner = Learner(VEM(evaluations=1, cells=0), carry=Projection())
+    learner = Learner(VEM(evaluations=1, cells=0))
     blank = several(learner)
     channels = blank.model.channels[:2]
     start = learner.init(replaced(blank.model, channels=channels), blank.points)
@@ -278,54 +237,9 @@ def dense_bounds(model, rows):
     return evidences[0] - slack[0], evidences[1] - slack[1], evidences[2]
 
 
-def expected_past(state, model):
-    """E_q[log of what the past says] under another plain model, q(v) of the state held."""
-    reading = Reading.of(model)
-    site, total = reading.site(state.past), reading.beside(state.past)
-    for linear, precision, mean, covariance in zip(
-        site.linear, site.precision, state.posterior.mean, state.posterior.covariance, strict=True
-    ):
-        total += linear @ mean - 0.5 * np.sum(precision * (covariance + np.outer(mean, mean)))
-    return float(total)
-
-
-@FACTORISED
-def test_marginals_keep_one_site_and_what_the_past_said_of_weights_as_an_expansion(factorised):
-    learner = Learner(VEM(), carry=Marginals(), factorised=factorised)
-    state = several(learner, kernels=True)
-    moved = learner.move(state, build.points(NEW, NEW))
-    assert moved.merged is not None
-    assert all(not np.any(array) for array in moved.past.arrays())
-    np.testing.assert_array_equal(moved.heard, state.heard)
-    for got, wanted in zip(moved.site.linear, moved.merged.linear, strict=True):
-        np.testing.assert_array_equal(got, wanted)
-    kernels, start = free_size(state.model.kernels), free_vector(state.model)
-
-    def gradient(channels):
-        def value(own):
-            model = with_free(state.model, np.concatenate([start[:kernels], own]))
-            return expected_past(state, unwrap(model))
-
-        return build.slopes(value, channels, 1e-3)
-
-    wanted, here = gradient(start[kernels:]), start[kernels:]
-    got = moved.memory.gradient - state.memory.gradient
-    scale = np.max(np.abs(wanted))
-    assert scale > 1
-    np.testing.assert_allclose(got[kernels:], wanted, rtol=1e-7, atol=1e-7 * scale)
-    np.testing.assert_array_equal(got[:kernels], 0.0)
-    curvature = -build.slopes(gradient, here, 1e-3)
-    values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    got = (moved.memory.precision - state.memory.precision)[kernels:, kernels:]
-    np.testing.assert_allclose(got, positive, rtol=1e-4, atol=1e-5 * np.max(positive))
-
-
-@RULES
-@FACTORISED
-def test_learning_goes_on_where_points_were_dropped(rule, factorised):
+def test_learning_goes_on_where_points_were_dropped():
     """What is kept implies the site that the step came to, with other kernels too."""
-    learner = Learner(VEM(evaluations=4, cells=0), carry=rule, factorised=factorised)
+    learner = Learner(VEM(evaluations=4, cells=0))
     state = several(learner, kernels=True, classes=False)
     state = learner.move(state, build.points(NEW, NEW))
     learned = build.learned(learner, state, draw_several(1))
@@ -333,34 +247,26 @@ def test_learning_goes_on_where_points_were_dropped(rule, factorised):
     after, info = learner.step(state, draw_several(1))
     assert info.finite
     wanted = learned.trial.setting.site(learned.fit.rows)
-    for got, own in zip(
-        (*after.site.linear, *after.site.precision),
-        (*wanted.linear, *wanted.precision),
-        strict=True,
-    ):
+    for part in ("linear", "precision"):
+        got, own = getattr(after.site, part), getattr(wanted, part)
         np.testing.assert_allclose(got, own, rtol=0, atol=1e-8 * (1 + np.max(np.abs(own))))
 
 
-@RULES
-@FACTORISED
-def test_a_faded_state_fades_as_a_whole(rule, factorised):
-    """Whether or not its channels can be told apart."""
-    learner = Learner(VEM(cells=0), carry=rule, factorised=factorised)
+def test_a_faded_state_fades_as_a_whole():
+    learner = Learner(VEM(cells=0))
     state = learner.move(several(learner), build.points(NEW, NEW))
     state, _ = learner.step(state, draw_several(1), learn=False)
     faded = learner.tempered(state, 0.25)
     for part in ("linear", "precision"):
-        for got, wanted in zip(*(getattr(s.site, part) for s in (faded, state)), strict=True):
-            np.testing.assert_allclose(got, 0.25 * wanted, rtol=1e-9, atol=1e-9)
+        got, wanted = (getattr(s.site, part) for s in (faded, state))
+        np.testing.assert_allclose(got, 0.25 * wanted, rtol=1e-9, atol=1e-9)
     assert faded.count == pytest.approx(0.25 * state.count)
     beside = [float(s.past.energy.sum() + s.past.slack.sum()) for s in (faded, state)]
     assert beside[0] == pytest.approx(0.25 * beside[1])
 
 
-@RULES
-@FACTORISED
-def test_points_come_back_behind_those_that_were_kept(rule, factorised):
-    learner = Learner(VEM(cells=0), carry=rule, factorised=factorised)
+def test_points_come_back_behind_those_that_were_kept():
+    learner = Learner(VEM(cells=0))
     state = learner.move(several(learner), build.points(NEW, NEW))
     wide = placement.extended(state, build.points(np.append(NEW, [5.0, 6.0]), np.append(NEW, 4.0)))
     for d in range(3):
@@ -370,18 +276,15 @@ def test_points_come_back_behind_those_that_were_kept(rule, factorised):
             np.testing.assert_allclose(got, wanted, atol=1e-7)
 
 
-@RULES
-@FACTORISED
-def test_a_channel_may_come_after_points_were_dropped(rule, factorised):
+def test_a_channel_may_come_after_points_were_dropped():
     """It changes nothing that is known, though it has mean functions of its own."""
     x = np.linspace(0, 6, 40)
     model = sgp.ContinualGP(
-        {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=2, carry=rule, factorised=factorised,
+        {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=2,
         inducing=sgp.Adaptive(budget=5), mean={"a": None},
     )  # fmt: skip
     for shift in (0.0, 5.0):
         model.update({"a": (x + shift, np.sin(3 * x)), "b": (x + shift, 4 + np.cos(2 * x))})
-    assert (model.state.merged is None) == isinstance(rule, Projection)
     old = {name: model.predict(x, name) for name in "ab"}
     model.add_channel("late", sgp.Poisson())
     for name, before in old.items():

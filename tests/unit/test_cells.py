@@ -11,7 +11,6 @@ import streamgp as sgp
 from streamgp.inference import cells as cells_module
 from streamgp.inference import joining
 from streamgp.inference import learner as learner_module
-from streamgp.inference.carry import Marginals
 from streamgp.inference.combine import combine, prepare
 from streamgp.inference.learner import Learner
 from streamgp.inference.vem import VEM
@@ -255,8 +254,6 @@ def test_a_channel_with_one_cell_keeps_it():
         (Learner(), 1, True),
         (Learner(VEM(cells=0)), 2, False),
         (Learner(None), 2, False),
-        (Learner(factorised=True), 2, False),
-        (Learner(carry=Marginals()), 2, False),
     ],
 )
 def test_who_keeps_cells(learner, columns, kept):

@@ -1,13 +1,13 @@
-"""Every likelihood family on a chain, and samples that come one at a time."""
+"""Every likelihood family over time, and samples that come one at a time."""
 
 import numpy as np
 import pytest
-from tests import families
+from tests import chains, families
+from tests._reference import markov
 
 import streamgp as sgp
-from streamgp.inference.chain import grid
 
-X = 0.3 * np.arange(70.0)  # so far apart that every row has a time of its own
+X = 0.3 * np.arange(70.0)
 TEST = np.linspace(-2, 25, 16)
 SHIPPED = [name for name in families.FAMILIES if not name.startswith("a user's")]
 
@@ -169,23 +169,15 @@ def test_many_samples_of_several_channels():
     assert_same(many, one, 1e-7)
 
 
-def test_samples_close_together_share_times(monkeypatch):
-    """Placed ahead or one by one, the times do, and what is left open is small."""
-    monkeypatch.setattr(grid, "_AT_BEST", 64)  # a time for every row would be affordable
+def test_samples_close_together_are_exact():
+    world = chains.one("matern32")
     x = np.sort(np.random.default_rng(5).uniform(0, 10, 300))
-    y = np.sin(x)
-    exact = sgp.ContinualGP(
-        sgp.Gaussian(noise=0.3), latents=sgp.Matern32(1.0), learning=None, scale=False,
-        inducing=sgp.Fixed(x), engine="dense",
-    )  # fmt: skip
-    exact.update(x, y)
-    for ahead in (True, False):
-        model = sgp.ContinualGP(
-            sgp.Gaussian(noise=0.3), latents=sgp.Matern32(1.0), learning=None, scale=False
-        )
-        model.update(x[:5], y[:5])
-        model.update_many(x[5:], y[5:], ahead=ahead)
-        assert len(model.inducing_points[0]) < 150
-        assert max(model.open_variance) < 1e-3
-        for got, wanted in zip(moments(model), moments(exact), strict=True):
-            np.testing.assert_allclose(got, wanted, atol=5e-3)
+    rows = chains.draw(world, x)
+    model = chains.model_of(world, "matern32")
+    chains.fed(model, rows.take(slice(5)))
+    model.update_many(x[5:], rows.y[5:], ["a"] * 295)
+    found = markov.exact(world, rows, TEST, np.zeros(len(TEST), int))
+    mean, variance = chains.moments(model, TEST, np.zeros(len(TEST), int))
+    np.testing.assert_allclose(mean, found.mean, atol=1e-8)
+    np.testing.assert_allclose(variance, np.diag(found.covariance), atol=1e-8)
+    assert max(model.open_variance) == 0

@@ -1,4 +1,4 @@
-"""The life of a model on a chain: files, copies, threads, failures, channels, engines."""
+"""The life of a model that keeps rows over time: files, copies, threads, failures, engines."""
 
 import copy
 import pickle
@@ -11,7 +11,7 @@ from tests import chains
 from tests._reference import markov
 
 import streamgp as sgp
-from streamgp.inference.chain.learner import ChainLearner
+from streamgp.inference.over_time.learner import RowLearner
 
 X = 0.3 * np.arange(40.0)
 Y = np.sin(X) + 0.1 * np.cos(7 * X)
@@ -55,13 +55,35 @@ def test_a_saved_model_is_the_same_and_goes_on(tmp_path):
     assert again.hyperparameters.keys() == model.hyperparameters.keys()
 
 
-def test_a_file_takes_few_bytes_per_time():
-    model = sgp.ContinualGP(sgp.Gaussian(), latents=sgp.Matern32(1.0), learning=None, scale=False)
-    x = np.arange(3000.0)
-    model.update(x, np.sin(x))
-    times = len(model.inducing_points[0])
-    assert times == 3000
-    assert len(model.to_bytes()) / times < 200
+LONG = np.arange(3000.0)
+SLOW = np.sin(LONG / 9)
+STREAMS = {
+    "one channel": (
+        {"y": sgp.Gaussian()}, {"latents": sgp.Matern32(1.0)}, {"y": (LONG, SLOW)}
+    ),
+    "two channels in turn": (
+        {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, {"latents": [sgp.Matern32(), sgp.Matern52()]},
+        {"a": (LONG[::2], SLOW[::2]), "b": (LONG[1::2], SLOW[1::2])},
+    ),
+    "three families and a season": (
+        {"real": sgp.Gaussian(), "count": sgp.Poisson(), "binary": sgp.Bernoulli()},
+        {"seasons": [24.0]},
+        {
+            "real": (LONG[::3], SLOW[::3]), "count": (LONG[1::3], np.floor(2 + 2 * SLOW[1::3])),
+            "binary": (LONG[2::3], (SLOW[2::3] > 0) * 1.0),
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_file_takes_few_bytes_per_observation(name):
+    channels, options, data = STREAMS[name]
+    model = sgp.ContinualGP(channels, learning=None, **options)
+    model.update(data)
+    assert model.engine == "chain"
+    assert sum(model.observations.values()) == 3000
+    assert len(model.to_bytes()) <= 100 * 3000
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
@@ -154,11 +176,11 @@ def test_an_update_that_breaks_off_leaves_the_model_as_it_was(monkeypatch):
         raise KeyboardInterrupt
 
     for method, call in (
-        ("stepping", lambda: model.update({"a": (X + 12, Y)})),
+        ("step", lambda: model.update({"a": (X + 12, Y)})),
         ("filter_scored", lambda: model.update_many(X[:9] + 5.05, Y[:9], ["a"] * 9, learn=False)),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(ChainLearner, method, interrupted)
+            patch.setattr(RowLearner, method, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 call()
         assert model.to_bytes() == data
@@ -187,11 +209,10 @@ def test_a_channel_that_is_added_later_shares_all_that_is_known():
     )
     rows = markov.Rows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     x, channel = np.tile(TEST, 2), np.repeat([0, 1], len(TEST))
-    times = model.inducing_points[0][:, 0]
-    found = markov.through_states(chains.world_of(model.state.plain), rows, times, x, channel)
+    found = markov.exact(chains.world_of(model.state.plain), rows, x, channel)
     mean, variance = chains.moments(model, x, channel)
-    np.testing.assert_allclose(mean, found.mean, atol=1e-7)
-    np.testing.assert_allclose(variance, np.diag(found.covariance), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(mean, found.mean, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(variance, np.diag(found.covariance), rtol=1e-8, atol=1e-8)
 
 
 def test_a_channel_of_several_latent_parameters_is_added_later():
@@ -241,7 +262,7 @@ def test_what_fades_is_the_say_of_the_past():
     model = chains.model_of(world, "matern32", forgetting=0.5)
     chains.fed(model, rows.take(slice(20)), rows.take(slice(20, None)))
     np.testing.assert_allclose(model.state.heard, 30.0)
-    np.testing.assert_allclose(model.state.totals.count, 30.0)
+    np.testing.assert_allclose(model.state.kept.count.sum(), 30.0)
     faded = world._replace(
         weights=np.repeat(world.weights, 2, axis=0), offsets=np.repeat(world.offsets, 2),
         spreads=np.zeros(2), noises=world.noises * np.array([np.sqrt(2.0), 1.0]),
@@ -252,6 +273,23 @@ def test_what_fades_is_the_say_of_the_past():
     mean, variance = chains.moments(model, TEST, np.zeros(30, int))
     np.testing.assert_allclose(mean, found.mean, atol=1e-8)
     np.testing.assert_allclose(variance, np.diag(found.covariance), atol=1e-8)
+
+
+@pytest.mark.parametrize("likelihood", [sgp.Gaussian(noise=0.3), sgp.Poisson()])
+def test_a_model_that_forgets_goes_on_for_ever_and_stays_small(likelihood):
+    """What is left of the first rows is less than any number."""
+    model = sgp.ContinualGP(
+        likelihood, latents=sgp.Matern32(1.0, 1.0), learning=None, scale=False, forgetting=0.1
+    )
+    sizes = []
+    for k in range(400):
+        report = model.update([0.1 * k], [k % 3.0])
+        assert np.isfinite(report.bound)
+        if k % 200 == 199:
+            sizes.append(len(model.to_bytes()))
+    assert sizes[1] < 1.1 * sizes[0]
+    again = sgp.from_bytes(model.to_bytes())
+    np.testing.assert_allclose(moments(again), moments(model), rtol=1e-10, atol=1e-10)
 
 
 # -- pictures and engines --------------------------------------------------------------------------
@@ -274,7 +312,6 @@ def test_the_engine_is_chosen_by_what_is_asked_for():
         ({"latents": [sgp.Matern12(), sgp.Periodic() * sgp.Matern52()]}, rows, "chain"),
         ({"latents": sgp.Matern32(), "engine": "dense"}, rows, "dense"),
         ({"latents": sgp.Matern32(), "inducing": sgp.Fixed(X[::4])}, rows, "dense"),
-        ({"latents": sgp.Matern32(), "factorised": True}, rows, "dense"),
         ({"latents": [sgp.Matern32(), sgp.RBF()]}, rows, "dense"),
         ({"latents": sgp.Matern32()}, np.column_stack([X, X % 1]), "dense"),
         ({}, rows, "chain"),
@@ -295,9 +332,8 @@ def test_the_engine_is_chosen_by_what_is_asked_for():
         ({"latents": sgp.Linear() * sgp.Matern32()}, X, ["Markov", "Product"]),
         ({"latents": sgp.Matern32()}, np.column_stack([X, Y]), ["one input", "2 columns", "auto"]),
         ({"latents": sgp.Matern32(), "inducing": sgp.Fixed(X)}, X, ["inducing", "dense"]),
-        ({"latents": sgp.Matern32(), "factorised": True}, X, ["factorised", "dense"]),
     ],
-    ids=["kernel", "product", "two inputs", "inducing", "factorised"],
+    ids=["kernel", "product", "two inputs", "inducing"],
 )
 def test_a_chain_that_cannot_be_says_why(options, inputs, words):
     with pytest.raises(sgp.ConfigurationError) as raised:

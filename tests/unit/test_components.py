@@ -160,13 +160,12 @@ def test_they_add_up_for_every_family(engine, name):
     assert prediction.components().names[:3] == ("level", "trend", "season 3")
 
 
-@pytest.mark.parametrize("options", [{"factorised": True}, {"weight_uncertainty": False}])
-def test_they_add_up_with_other_settings(options):
+def test_they_add_up_without_what_is_open_about_weights():
     rng = np.random.default_rng(0)
     x = np.linspace(0, 20, 60)
     model = sgp.ContinualGP(
         {"a": sgp.Gaussian(), "b": sgp.Poisson()}, latents=[sgp.RBF() + sgp.Periodic(), sgp.RBF()],
-        engine="dense", **options,
+        engine="dense", weight_uncertainty=False,
     )  # fmt: skip
     model.update({"a": (x, np.sin(x)), "b": (x, rng.poisson(3, 60))})
     for prediction in model.predict(np.linspace(0, 30, 7)).values():

@@ -22,7 +22,7 @@ def test_a_copied_state_has_the_same_numbers_and_no_more(copied):
     state = learner.init(build.model([channel], trainable=True), build.points(X[::4]))
     state, _ = learner.step(state, build.rows((0, X, np.sin(X))))
     again = copied(state)
-    assert set(vars(again)) == {"model", "points", "past", "memory", "heard", "merged", "cells"}
+    assert set(vars(again)) == {"model", "points", "past", "memory", "heard", "cells"}
     for got, wanted in (
         (free_vector(again.model), free_vector(state.model)),
         (again.points[0], state.points[0]),
@@ -34,7 +34,6 @@ def test_a_copied_state_has_the_same_numbers_and_no_more(copied):
         assert got is not wanted
         assert got.dtype == np.float64
         np.testing.assert_array_equal(got, wanted)
-    assert again.merged is None
     for got, wanted in zip(
         learner.predict(again, X[:, None], 0), learner.predict(state, X[:, None], 0), strict=True
     ):

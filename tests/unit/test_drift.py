@@ -42,10 +42,10 @@ def test_what_is_left_after_an_update_is_the_factor():
     faded.update(*first)
     faded.update([0.0], [0.0])
     once.update(*first)
-    before = once.state.site.precision[0]
+    before = once.state.site.precision
     once.update([0.0], [0.0])
-    row = once.state.site.precision[0] - before
-    np.testing.assert_allclose(faded.state.site.precision[0], 0.25 * before + row, atol=1e-9)
+    row = once.state.site.precision - before
+    np.testing.assert_allclose(faded.state.site.precision, 0.25 * before + row, atol=1e-9)
     assert faded.state.count == pytest.approx(11.0)
 
 
@@ -72,7 +72,7 @@ def test_nothing_is_forgotten_by_default():
         data = batch()
         plain.update(*data)
         explicit.update(*data)
-    np.testing.assert_array_equal(plain.state.site.precision[0], explicit.state.site.precision[0])
+    np.testing.assert_array_equal(plain.state.site.precision, explicit.state.site.precision)
 
 
 def test_a_change_is_called_and_a_calm_stream_is_not():

@@ -22,11 +22,11 @@ LEVEL = Constant()
 
 def no_site(features):
     """Nothing carried."""
-    sizes = [a.shape[1] for a in features.design]
-    return Site(tuple(map(np.zeros, sizes)), tuple(np.zeros((size, size)) for size in sizes))
+    size = features.design.shape[1]
+    return Site(np.zeros(size), np.zeros((size, size)))
 
 
-def problem(likelihood, draw, latents=1, factorised=False, rows=40, mean=LEVEL):
+def problem(likelihood, draw, latents=1, rows=40, mean=LEVEL):
     """Everything an E step takes, for one channel of that likelihood."""
     generator = np.random.default_rng(0)
     x = generator.uniform(-3, 3, (rows, 1))
@@ -36,7 +36,7 @@ def problem(likelihood, draw, latents=1, factorised=False, rows=40, mean=LEVEL):
     model = unwrap(build.model([channel], np.linspace(0.7, 1.2, latents)))
     batch = model.batch(build.rows((0, x, y)))
     projection = Prior.of(model, build.points(*[Z] * latents)).project(batch.x)
-    features = Mixed.of(model, batch, factorised=factorised).features(projection)
+    features = Mixed.of(model, batch).features(projection)
     return DenseSetting(model, batch, features, no_site(features))
 
 
@@ -88,10 +88,9 @@ def test_one_natural_step_from_anywhere_is_the_gaussian_optimum():
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("factorised", [False, True])
 @pytest.mark.parametrize("mean", [NONE, LEVEL], ids=["no mean", "level"])
-def test_the_bound_never_falls_and_settles(name, factorised, mean):
-    setting = problem(*CASES[name], latents=2, factorised=factorised, mean=mean)
+def test_the_bound_never_falls_and_settles(name, mean):
+    setting = problem(*CASES[name], latents=2, mean=mean)
     rows = none(setting)
     bounds = [e_step(setting, rows, rounds=n, tolerance=0.0)[0].bound for n in range(0, 40, 3)]
     assert np.isfinite(bounds).all()
@@ -147,35 +146,14 @@ def test_the_fixed_point_is_the_best_gaussian(name):
     np.testing.assert_allclose(fit.bound, -found.fun, rtol=1e-6)
 
 
-def test_factorised_blocks_have_the_joint_mean_and_their_own_precision():
-    """Mean field on Gaussian channels: the mean and each block of the precision are exact."""
-    joint = problem(build.gaussian(0.5), lambda g, f: f, latents=2)
-    apart = problem(build.gaussian(0.5), lambda g, f: f, latents=2, factorised=True)
-    rows = natural_step(joint, fit_rows(joint, none(joint)))
-    wanted = condition(aggregate(joint.batch, rows, joint.features))
-    fit, rounds = e_step(apart, none(apart), rounds=800, tolerance=1e-9)
-    assert rounds < 800
-    site = apart.site(fit.rows)
-    got = condition(site)
-    np.testing.assert_allclose(np.concatenate(got.mean), wanted.mean[0], atol=5e-4)
-    precision = wanted.chols[0] @ wanted.chols[0].T
-    for g, block in enumerate(np.split(np.arange(2 * len(Z) + 1), [len(Z), 2 * len(Z)])):
-        np.testing.assert_allclose(
-            np.eye(len(block)) + site.precision[g],
-            precision[np.ix_(block, block)],
-            rtol=1e-8,
-            atol=1e-8,
-        )
-
-
 @pytest.mark.parametrize("likelihood", [build.gaussian(0.3), Categorical(3)], ids=["J1", "J3"])
 def test_marginals_are_those_of_the_dense_posterior(likelihood):
     setting = problem(likelihood, lambda g, f: 0 * f, latents=2)
     site = aggregate(setting.batch, random_rows(setting), setting.features)
     got = marginals(setting.batch, condition(site), setting.features)
-    covariance = np.linalg.inv(np.eye(2 * len(Z) + likelihood.latents) + site.precision[0])
-    a = setting.features.design[0]
-    np.testing.assert_allclose(got.mean, a @ covariance @ site.linear[0], atol=1e-10)
+    covariance = np.linalg.inv(np.eye(2 * len(Z) + likelihood.latents) + site.precision)
+    a = setting.features.design
+    np.testing.assert_allclose(got.mean, a @ covariance @ site.linear, atol=1e-10)
     j = likelihood.latents
     whole = (a @ covariance @ a.T).reshape(40, j, 40, j)
     wanted = np.stack([whole[n, :, n] for n in range(40)]) + setting.features.slack[0]
@@ -217,4 +195,4 @@ def test_rows_of_any_order_make_the_same_batch():
     mixed, other = learner.step(state, rows.take(shuffle))
     np.testing.assert_allclose(other.log_predictive, info.log_predictive[shuffle], atol=1e-12)
     np.testing.assert_allclose(other.bound, info.bound, rtol=1e-9)
-    np.testing.assert_allclose(mixed.site.precision[0], whole.site.precision[0], atol=1e-6)
+    np.testing.assert_allclose(mixed.site.precision, whole.site.precision, atol=1e-6)

@@ -84,7 +84,7 @@ def test_the_objectives_gradient_on_both_sides_of_the_centre(shift):
         build.rows((0, generator.normal(size=(15, 3)), generator.normal(size=15))) for _ in "ab"
     ]
     state, _ = learner.step(state, batches[0])  # so that there is a past to be read
-    episode = Episode(state, state.model.batch(batches[1]), Options(False, 100, 1e-4))
+    episode = Episode(state, state.model.batch(batches[1]), Options(100, 1e-4))
     held = episode.learn(episode.trial(state.model), None).fit.rows
     theta = free_vector(model) + shift
 

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import streamgp as sgp
-from streamgp.fleet import together, work
-from streamgp.fleet.together import made
 
 
 def _model(**settings):
@@ -253,11 +251,11 @@ _TREND = {"mean": sgp.Constant() + sgp.Trend(), "seasons": [7.0]}
         {"latents": sgp.Matern12() + sgp.kernels.Constant(1.0), "mean": None},
         {"latents": sgp.Matern32() + sgp.Periodic() + sgp.Linear()},
         _TREND,
-        {"latents": sgp.Matern32() * sgp.Periodic()},  # cannot be stacked, so each by itself
+        {"latents": sgp.Matern32() * sgp.Periodic()},
     ],
     ids=["default", "constant", "harmonics", "trend", "product"],
 )
-def test_updates_made_together_are_those_of_each_model(settings):
+def test_updates_of_a_fleet_are_those_of_each_model(settings):
     rng = np.random.default_rng(10)
     keys = [f"k{i}" for i in range(4)]
     first = _table(rng, keys, 14, 0.0, 10.0)
@@ -282,14 +280,12 @@ def test_updates_made_together_are_those_of_each_model(settings):
     _assert_same(fleet, models, np.linspace(-1, now + 5, 12))
     for key, model in models.items():
         one, other = fleet[key].state, model.state
-        assert np.array_equal(one.times, other.times)
-        assert np.allclose(one.totals.slack, other.totals.slack, rtol=1e-9, atol=1e-12)
-        assert one.totals.energy == pytest.approx(other.totals.energy)
-        wanted = other.known.weights.log_evidence
-        assert one.known.weights.log_evidence == pytest.approx(wanted, abs=1e-7)
+        assert np.array_equal(one.kept.time, other.kept.time)
+        assert np.array_equal(one.kept.y, other.kept.y)
+        np.testing.assert_allclose(one.end, other.end, rtol=1e-9, atol=1e-9)
 
 
-def test_several_channels_and_latent_functions_together():
+def test_several_channels_and_latent_functions():
     rng = np.random.default_rng(11)
     channels = {"a": sgp.Gaussian(), "b": sgp.Gaussian(), "c": sgp.Gaussian()}
     fleet = sgp.Fleet(sgp.ContinualGP(channels, latents=2, learning=None))
@@ -316,23 +312,7 @@ def test_several_channels_and_latent_functions_together():
             assert np.allclose(one.variance, other.variance, rtol=0, atol=1e-9)
 
 
-def test_plain_updates_are_made_together(monkeypatch):
-    """Only what is not plain reaches the models themselves."""
-    rng = np.random.default_rng(12)
-    fleet = sgp.Fleet(_model())
-    fleet.update(_table(rng, ["A", "B", "C"], 15), key="key", inputs="time")
-    late = _table(rng, ["A", "B", "C"], 3, 10.0, 1.0)
-    late.loc[late["key"] == "C", "time"] -= 8.0
-    alone = []
-    own = sgp.ContinualGP._keep
-    monkeypatch.setattr(
-        sgp.ContinualGP, "_keep", lambda self, *args: alone.append(self) or own(self, *args)
-    )
-    fleet.update(late, key="key", inputs="time")
-    assert alone == [fleet["C"]]
-
-
-def test_an_outlier_is_counted_when_updates_are_made_together():
+def test_an_outlier_is_counted_by_its_key():
     rng = np.random.default_rng(13)
     fleet = sgp.Fleet(_model())
     fleet.update(_table(rng, ["A", "B"], 40), key="key", inputs="time")
@@ -348,37 +328,15 @@ def test_an_outlier_is_counted_when_updates_are_made_together():
     assert np.allclose(waiting, wanted, rtol=1e-7, equal_nan=True)
 
 
-def test_a_model_that_changes_meanwhile_learns_on_top_of_that(monkeypatch):
+def test_a_model_that_changes_between_updates_learns_on_top_of_that():
     rng = np.random.default_rng(14)
     fleet = sgp.Fleet(_model())
     fleet.update(_table(rng, ["A", "B"], 15), key="key", inputs="time")
     models = pickle.loads(pickle.dumps(dict(fleet)))
     table = _table(rng, ["A", "B"], 3, 11.0, 1.0)
-
-    def slow(updates):
-        fleet["A"].update([10.5], [1.0])  # as another thread would
-        return made(updates)
-
-    monkeypatch.setattr(work, "made", slow)
+    fleet["A"].update([10.5], [1.0])
     assert not fleet.update(table, key="key", inputs="time").errors
     models["A"].update([10.5], [1.0])
     for key, rows in table.groupby("key"):
         models[key].update(rows[["time", "y"]], inputs="time")
     _assert_same(fleet, models, np.linspace(0, 13, 7))
-
-
-def test_what_cannot_be_computed_together_is_done_by_each_model(monkeypatch):
-    rng = np.random.default_rng(15)
-    fleet = sgp.Fleet(_model())
-    fleet.update(_table(rng, ["A", "B"], 15), key="key", inputs="time")
-    table = _table(rng, ["A", "B"], 3, 11.0, 1.0)
-    models = pickle.loads(pickle.dumps(dict(fleet)))
-
-    def fail(self):
-        raise np.linalg.LinAlgError
-
-    monkeypatch.setattr(together.Many, "absorbed", fail)
-    assert not fleet.update(table, key="key", inputs="time").errors
-    for key, rows in table.groupby("key"):
-        models[key].update(rows[["time", "y"]], inputs="time")
-    _assert_same(fleet, models, np.linspace(0, 13, 7), 0.0)

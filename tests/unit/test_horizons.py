@@ -8,7 +8,6 @@ from scipy import stats
 
 import streamgp as sgp
 from streamgp import persistence
-from streamgp.inference.chain.ahead import ahead
 from streamgp.likelihoods import Gaussian
 from streamgp.numerics.quantile_tracker import QuantileTracker
 from streamgp.online.horizons import HORIZONS, Horizons
@@ -224,17 +223,20 @@ def test_scores_of_a_right_model_are_standard_normal():
 
 
 @pytest.mark.parametrize("channel", [0, 1])
-def test_what_lies_ahead_of_a_chain_follows_from_its_last_state(channel):
+def test_what_lies_ahead_follows_from_the_end_of_the_filter_and_the_open_rows(channel):
     x = np.arange(60.0)
     model = sgp.ContinualGP(
         {"a": sgp.Gaussian(), "b": sgp.Categorical(3)}, seasons=[7], engine="chain", learning=None
     )
     model.update({"a": (x, np.sin(x)), "b": (x, x % 3)})
+    state, learner = model.state, model.learner
+    assert 0 < state.closed < state.size
+    again = state.replace(closed=0, end=None)  # then all rows are filtered anew
     new = np.array([[60.0], [65.0], [140.0]])
-    found = ahead(model.state, new, channel)
-    plain = dataclasses.replace(model.learner, weight_uncertainty=False)
-    for one, other in zip(found, plain.predict(model.state, new, channel), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-12)
+    for one, other in zip(
+        learner.predict(state, new, channel), learner.predict(again, new, channel), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
 def test_they_are_saved_and_go_on_as_they_were():

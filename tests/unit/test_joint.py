@@ -67,10 +67,9 @@ def test_its_diagonal_is_the_marginals(posterior):
         np.testing.assert_allclose(np.diag(covariance)[own], marginal[:, 0, 0], atol=1e-12)
 
 
-@pytest.mark.parametrize("factorised", [False, True])
-def test_several_latent_parameters_lie_together(factorised):
+def test_several_latent_parameters_lie_together():
     """A channel of three beside one of one: blocks along the diagonal are the marginals'."""
-    learner = Learner(learning=None, factorised=factorised)
+    learner = Learner(learning=None)
     generator = np.random.default_rng(0)
     channels = [
         build.channel(Categorical(3), generator.normal(size=(3, 2)), mean=Constant()),
@@ -93,10 +92,9 @@ def test_several_latent_parameters_lie_together(factorised):
     assert np.linalg.eigvalsh(covariance).min() > -1e-10
 
 
-@pytest.mark.parametrize("factorised", [False, True])
-def test_beyond_the_inducing_points_the_prior_is_left(factorised):
+def test_beyond_the_inducing_points_the_prior_is_left():
     """Few points, none nearby: what they leave open is correlated between rows all the same."""
-    learner = Learner(learning=None, factorised=factorised)
+    learner = Learner(learning=None)
     channel = build.channel(build.gaussian(0.3), [[0.8, 0.5]], mean=Constant(), spread=SPREAD)
     model = build.model([channel], LENGTHSCALES)
     state = learner.init(model, build.points([-50.0], [-50.0]))

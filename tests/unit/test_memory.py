@@ -61,8 +61,8 @@ def dense_expectation(state, rows):
         return [dense.with_nugget(dense.rbf(z, z, *k)) for z, k in zip(Z, kernels, strict=True)]
 
     root = block_diag(*map(np.linalg.cholesky, grams(start)), SPREAD * np.eye(2))
-    covariance_v = np.linalg.inv(np.eye(14) + state.site.precision[0])
-    mean_u = root @ covariance_v @ state.site.linear[0]
+    covariance_v = np.linalg.inv(np.eye(14) + state.site.precision)
+    mean_u = root @ covariance_v @ state.site.linear
     covariance_u = root @ covariance_v @ root.T
 
     def value(vector):

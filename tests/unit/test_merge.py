@@ -7,11 +7,10 @@ import pytest
 
 import streamgp as sgp
 from streamgp.data.batch import Rows
-from streamgp.inference.chain.grid import wanted, with_times
 from streamgp.inference.combine import combine, prepare
 
 _NOISY = np.random.default_rng(0)
-# Four stretches with little gaps between them: each has times of its own.
+# Four stretches with little gaps between them.
 _X = np.sort(_NOISY.uniform(0, 9, (4, 60)), axis=1).ravel() + np.repeat([0.0, 10.0, 20.0, 30.0], 60)
 _Y = np.sin(_X) + 0.1 * _NOISY.normal(size=240)
 _GRID = np.linspace(-2, 45, 40)
@@ -67,11 +66,10 @@ def test_rows_of_the_dense_engine_may_be_anywhere():
     _same(sgp.merge(first, shards), whole)
 
 
-def test_rows_of_a_chain_may_be_anywhere_once_it_has_times_for_them():
+def test_rows_over_time_may_be_anywhere():
     first = _ancestor("chain")
-    learner, rows = first.learner, Rows(_X[60:, None], _Y[60:, None], np.zeros(180, int), ("y",))
-    state = first.state
-    state = with_times(state, wanted(state, state.mixing, _X[60:]))
+    learner, state = first.learner, first.state
+    rows = Rows(_X[60:, None], _Y[60:, None], np.zeros(180, int), ("y",))
     parts = [prepare(learner, state, rows.take(slice(i, None, 3))) for i in range(3)]
     combined, (once, _) = combine(state, parts), learner.step(state, rows, learn=False)
     for i in range(2):
@@ -81,8 +79,33 @@ def test_rows_of_a_chain_may_be_anywhere_once_it_has_times_for_them():
     assert combine(state, []) is state
 
 
+def test_rows_that_are_equal_all_count():
+    """The same observation is new in each shard, and may have been there before."""
+    first = _ancestor("chain")
+    whole, shards = copy.deepcopy(first), [copy.deepcopy(first) for _ in range(2)]
+    for shard in shards:
+        for _ in range(2):
+            shard.update(_X[[3, 70]], _Y[[3, 70]], learn=False)
+            whole.update(_X[[3, 70]], _Y[[3, 70]], learn=False)
+    merged = sgp.merge(first, shards)
+    assert merged.observations == {"y": 68}
+    assert merged.state.size == whole.state.size == 68
+    _same(merged, whole)
+
+
+def test_rows_that_were_joined_are_not_counted_twice():
+    """Where a shard has joined rows of the ancestor with its own, nobody can tell what is new."""
+    first = _ancestor("chain", keep=60)
+    shards = [copy.deepcopy(first) for _ in range(2)]
+    for shard, rows in zip(shards, np.split(np.arange(60, 240), 2), strict=True):
+        shard.update(_X[rows], _Y[rows], learn=False)
+        assert shard.state.size < 100
+    with pytest.raises(sgp.ConfigurationError, match="keep"):
+        sgp.merge(first, shards)
+
+
 def test_other_families_add_up_closely():
-    first = _ancestor("chain", sgp.Poisson(), open_rows=0)
+    first = _ancestor("chain", sgp.Poisson())
     whole, shards = copy.deepcopy(first), [copy.deepcopy(first) for _ in range(2)]
     counts = _NOISY.poisson(np.exp(np.sin(_X))).astype(float)
     for shard, rows in zip(shards, np.split(np.arange(60, 240), 2), strict=True):
@@ -102,20 +125,11 @@ def test_what_does_not_fit_is_refused():
     other.update(_X[120:], _Y[120:])
     with pytest.raises(sgp.ConfigurationError, match="same hyperparameters"):
         sgp.merge(first, [one, other])
-    smooth = _ancestor("chain", latents=sgp.Matern32(lengthscale=5.0))
-    shifted = [copy.deepcopy(smooth) for _ in range(2)]
-    for shift, shard in zip((0.0, 0.01), shifted, strict=True):  # most rows are between two times
-        shard.update(_X[60:120] + shift, _Y[60:120])
-    with pytest.raises(sgp.ConfigurationError, match="same times where there are rows"):
-        sgp.merge(smooth, shifted)
     blank = sgp.ContinualGP(sgp.Gaussian())
     with pytest.raises(sgp.ConfigurationError, match="an ancestor with data"):
         sgp.merge(blank, [one])
     with pytest.raises(sgp.ConfigurationError, match="went on from the ancestor"):
         sgp.merge(one, [first])
-    counts = _ancestor("chain", sgp.Poisson())
-    with pytest.raises(sgp.ConfigurationError, match="without open rows"):
-        sgp.merge(counts, [copy.deepcopy(counts)])
     dense = _ancestor("dense")
     moved = sgp.ContinualGP(sgp.Gaussian(), engine="dense", learning=None)
     moved.update(_X[:60], _Y[:60])

@@ -5,19 +5,26 @@ import itertools
 
 import numpy as np
 import pytest
-from tests._reference.dense import variational_gp
+from tests._reference import build
+from tests._reference.dense import exact_gp, variational_gp
 
 import streamgp as sgp
-from streamgp.errors import ConfigurationError, FileError
+from streamgp.errors import FileError
+from streamgp.inference.over_time import learner as over_time
 
-LENGTH, PER_UNIT = 30, 5
+LENGTH, PER_UNIT = 60, 5
+OPEN = 20  # of the latest rows that are not conjugate
 X = np.arange(LENGTH * PER_UNIT) / PER_UNIT
-TEST = np.linspace(-1, 32, 23)
+TEST = np.linspace(-1, 62, 43)
+
+
+def covariance(a, b):
+    r = np.sqrt(3) * np.abs(a[:, None] - b)
+    return (1 + r) * np.exp(-r)
 
 
 def prior():
-    r = np.sqrt(3) * np.abs(X[:, None] - X)
-    return (1 + r) * np.exp(-r)
+    return covariance(X, X)
 
 
 def truth(seed):
@@ -60,22 +67,90 @@ def loss_of(model, f):
     return loss(f, found.latent_mean.ravel(), found.latent_variance.ravel())
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_single_samples_are_learned_as_well_as_all_data_at_once(name):
+def is_open(model):
+    """How many of the last rows have sites that still change."""
+    return model.state.size - model.state.closed
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Say how many rows stay open."""
+    return lambda most: monkeypatch.setattr(over_time, "_OPEN", most)
+
+
+# -- all data at once ------------------------------------------------------------------------------
+
+CUTS = np.random.default_rng(7).choice(np.arange(1, len(X)), 11, replace=False)
+ORDERS = {
+    "singly": [[k] for k in range(len(X))],
+    "in chunks": np.split(np.arange(len(X)), np.sort(CUTS)),
+    "at once": [np.arange(len(X))],
+    "at random": np.split(np.random.default_rng(8).permutation(len(X)), np.sort(CUTS)),
+    "backwards": np.split(np.arange(len(X)), np.sort(CUTS))[::-1],
+}
+
+
+def case(name):
+    """Likelihood, f, y, and q(f) of the dense GP of all data."""
     likelihood, curvature = FAMILIES[name]
     generator = np.random.default_rng(0)
     f = truth(generator)
     y = draw(generator, name, f)
-    mean, covariance = variational_gp(prior() + 1e-9 * np.eye(len(X)), y, curvature)
-    offline = loss(f, mean, np.diag(covariance))
-    singly, together, closed = (model_of(likelihood, open_rows=n) for n in (20, 20, 0))
-    for k in range(len(X)):
-        singly.update(X[[k]], y[[k]])
-    together.update_many(X, y)
-    closed.update_many(X, y)
-    assert abs(loss_of(singly, f) - offline) < 1e-3
-    assert abs(loss_of(together, f) - offline) < 1e-3
-    assert loss_of(closed, f) > offline + 2e-3  # what the window is for
+    found = variational_gp(prior() + 1e-9 * np.eye(len(X)), y, curvature, rounds=60)
+    return likelihood, f, y, found
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def offline(request):
+    return case(request.param)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_samples_are_learned_as_well_as_all_data_at_once(order, offline):
+    likelihood, f, y, (mean, covariance) = offline
+    model = model_of(likelihood)
+    for part in ORDERS[order]:
+        model.update(X[part], y[part])
+    assert is_open(model) == OPEN
+    assert abs(loss_of(model, f) - loss(f, mean, np.diag(covariance))) < 3e-3
+
+
+def test_many_samples_are_learned_as_well_as_all_data_at_once(offline, opened):
+    likelihood, f, y, (mean, covariance) = offline
+    wanted = loss(f, mean, np.diag(covariance))
+    losses = []
+    for most in (OPEN, 0):
+        opened(most)
+        model = model_of(likelihood)
+        model.update_many(X, y)
+        losses.append(loss_of(model, f))
+    assert abs(losses[0] - wanted) < 1e-3
+    assert losses[1] > wanted + 2e-3  # what open rows are for
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_where_all_rows_are_open_the_order_changes_nothing(order, offline, opened):
+    """E steps go on until nothing changes: the posterior is that of one batch, to many digits."""
+    opened(len(X))
+    likelihood, _, y, (mean, covariance) = offline
+    begun = model_of(likelihood)
+    begun.update(X[:1], y[:1])  # for its hyperparameters
+    learner = dataclasses.replace(begun.learner, e_rounds=1000, e_tolerance=1e-11)
+    state, bound = learner.begin(begun.state.model, 1), 0.0
+    for part in ORDERS[order]:
+        state, info = learner.step(state, build.rows((0, X[part], y[part])), learn=False)
+        bound += info.bound
+    assert state.closed == 0
+    once, info = learner.step(
+        learner.begin(begun.state.model, 1), build.rows((0, X, y)), learn=False
+    )
+    np.testing.assert_allclose(bound, info.bound, rtol=1e-7)
+    x = np.concatenate([X, TEST])[:, None]
+    got, wanted = learner.predict(state, x, 0), learner.predict(once, x, 0)
+    for one, other in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    np.testing.assert_allclose(got[0][: len(X), 0], mean, atol=1e-5)
+    np.testing.assert_allclose(got[1][: len(X), 0, 0], np.diag(covariance), atol=1e-5)
 
 
 def few(seed=1, count=12):
@@ -83,9 +158,9 @@ def few(seed=1, count=12):
     return X[:count], generator.poisson(2.0, count) * 1.0
 
 
-def test_a_window_of_all_rows_gives_the_posterior_and_bound_of_one_batch():
+def test_single_samples_that_all_are_open_have_the_bound_of_one_batch():
     x, y = few()
-    whole, singly = model_of(sgp.Poisson(), open_rows=50), model_of(sgp.Poisson(), open_rows=50)
+    whole, singly = model_of(sgp.Poisson()), model_of(sgp.Poisson())
     bound = whole.update(x, y).bound
     total = sum(singly.update(x[[k]], y[[k]]).bound for k in range(len(x)))
     np.testing.assert_allclose(total, bound, rtol=1e-5)
@@ -94,47 +169,63 @@ def test_a_window_of_all_rows_gives_the_posterior_and_bound_of_one_batch():
         np.testing.assert_allclose(got, wanted, atol=2e-3)
 
 
-# -- what is kept ----------------------------------------------------------------------------------
+# -- which rows are open ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("most", [0, 1, 5])
-def test_no_more_rows_are_kept_than_asked_for_and_these_are_the_latest(most):
+def test_no_more_rows_are_open_than_asked_for_and_these_are_the_latest(most, opened):
+    opened(most)
     x, y = few()
-    model = model_of(sgp.Poisson(), open_rows=most)
+    model = model_of(sgp.Poisson())
     order = np.random.default_rng(2).permutation(len(x))
     for k, j in itertools.pairwise([0, 3, 4, 9, 12]):
         model.update(x[order[k:j]], y[order[k:j]])
-        kept = model.state.open
-        wanted = np.sort(x[order[:j]])[-most:] if most else []
-        assert np.array_equal([] if kept is None else np.sort(kept.x[:, 0]), wanted)
+        assert is_open(model) == min(most, j)
+        np.testing.assert_array_equal(model.state.kept.time, np.sort(x[order[:j]]))
 
 
-def test_nothing_is_kept_of_conjugate_channels():
-    model = sgp.ContinualGP({"real": sgp.Gaussian(), "count": sgp.Poisson()}, engine="chain")
+def test_sites_of_closed_rows_stay_and_those_of_open_ones_change():
+    x, y = few(count=60)
+    model = model_of(sgp.Poisson())
+    model.update(x[:50], y[:50])
+    before, closed = model.state.kept, model.state.closed
+    assert closed == 50 - OPEN
+    model.update(x[50:], y[50:])
+    after = model.state.kept
+    for one, other in ((before.linear, after.linear), (before.precision, after.precision)):
+        np.testing.assert_array_equal(other[:closed], one[:closed])
+        assert np.all(other[40:50] != one[40:50])
+
+
+def test_no_row_of_conjugate_channels_is_open():
     x, y = few()
-    model.update({"real": (x, y), "count": (x, y)}, learn=False)
-    assert set(model.state.open.channel) == {1}
-    model.update_many(x + 3, y, ["real", "count"] * 6, learn=False)
-    assert set(model.state.open.channel) == {1}
-    assert model_after(sgp.Gaussian()).state.open is None
-    assert model_after(sgp.LogNormal()).state.open is None
+    for likelihood in (sgp.Gaussian(), sgp.LogNormal()):
+        model = model_of(likelihood)
+        model.update(x, y + 1)
+        assert is_open(model) == 0
+        assert model.state.kept.linear.shape[1] == 0  # their sites follow from what was observed
+
+
+def test_rows_are_open_from_the_first_of_the_latest_that_are_not_conjugate():
+    """Those of conjugate channels between them are told again with them; their sites are exact."""
+    model = sgp.ContinualGP({"real": sgp.Gaussian(), "count": sgp.Poisson()}, engine="chain")
+    x, y = few(count=90)
+    model.update({"real": (x + 0.1, y), "count": (x[::3], y[::3])}, learn=False)
+    first = np.sort(x[::3])[-OPEN]
+    assert model.state.kept.time[model.state.closed] == first
+    kept = model.state.kept
+    assert not kept.linear[kept.channel == 0].any()
+    model.update_many(x[:30] + 18, y[:30], ["real", "count"] * 15, learn=False)
+    kept = model.state.kept
+    assert np.sum(kept.channel[model.state.closed :] == 1) == OPEN
+    assert kept.channel[model.state.closed] == 1
 
 
 def model_after(likelihood, **options):
-    x, y = few()
+    x, y = few(count=30)
     model = model_of(likelihood, **options)
     model.update(x, y + 1)
     return model
-
-
-def test_a_past_that_fades_keeps_none():
-    assert model_after(sgp.Poisson(), forgetting=0.9).state.open is None
-
-
-@pytest.mark.parametrize("wrong", [-1, 2.5, "many"])
-def test_other_numbers_of_rows_are_refused(wrong):
-    with pytest.raises(ConfigurationError, match="open_rows"):
-        model_of(sgp.Poisson(), open_rows=wrong)
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -145,43 +236,48 @@ CHANNELS = {
 
 
 @pytest.mark.parametrize("most", [0, 4])
-def test_samples_of_several_channels_over_many_segments_are_as_many_updates(most):
-    """Rows lie where one segment ends and the next begins, too."""
+def test_samples_of_several_channels_over_many_blocks_are_as_many_updates(most, opened):
+    """Rows lie where one block ends and the next begins, too."""
+    opened(most)
     generator = np.random.default_rng(3)
-    x = np.arange(150) / 4
+    x = np.arange(300) / 8
     names = generator.choice(list(CHANNELS), len(x))
     y = np.where(names == "real", np.sin(x), np.floor(generator.uniform(0, 3, len(x))))
     one, many = (
-        sgp.ContinualGP(
-            CHANNELS, latents=sgp.Matern12(1.0), learning=None, scale=False, open_rows=most
-        )
+        sgp.ContinualGP(CHANNELS, latents=sgp.Matern12(1.0), learning=None, scale=False)
         for _ in range(2)
     )
+    first, rest = np.arange(210), np.arange(210, 300)
+    own = {name: first[names[first] == name] for name in CHANNELS}
     for model in (one, many):
-        for name in CHANNELS:
-            model.update({name: ([-1.0], [1.0])})
-    for k in range(len(x)):
+        model.update({name: (x[rows], y[rows]) for name, rows in own.items()})
+    for k in rest:
         one.update({str(names[k]): (x[[k]], y[[k]])})
-    many.update_many(x, y, names)
-    assert len(one.state.segments) > 1
+    many.update_many(x[rest], y[rest], names[rest])
+    assert len(one.state.blocks) > 1
     for name in CHANNELS:
         got, wanted = many.predict(TEST, name), one.predict(TEST, name)
         np.testing.assert_allclose(got.latent_mean, wanted.latent_mean, atol=1e-7)
         np.testing.assert_allclose(got.latent_variance, wanted.latent_variance, atol=1e-7)
 
 
-def test_rows_far_apart_are_open_together():
-    """A late row and the latest ones are too far apart to be looked at as few."""
+def test_late_rows_are_open_too():
+    """A late row, far from the latest ones, is fitted with all that come after it."""
     x = np.concatenate([np.arange(300.0), [10.5, 300.0]])
     y = np.random.default_rng(4).poisson(2.0, len(x)) * 1.0
-    one, many = model_of(sgp.Poisson(), open_rows=5), model_of(sgp.Poisson(), open_rows=5)
+    y[300] = 9.0
+    one, many, whole = (model_of(sgp.Poisson()) for _ in range(3))
     for model in (one, many):
         model.update(x[:300], y[:300])
     for k in (300, 301):
         one.update(x[[k]], y[[k]])
     many.update_many(x[300:], y[300:])
+    whole.update(x, y)
+    near = np.linspace(5, 15, 21)
     for got, wanted in zip(moments(many), moments(one), strict=True):
         np.testing.assert_allclose(got, wanted, atol=1e-7)
+    for got, wanted in zip(moments(one, near), moments(whole, near), strict=True):
+        np.testing.assert_allclose(got, wanted, atol=2e-3)
 
 
 def moments(model, x=TEST):
@@ -192,15 +288,16 @@ def moments(model, x=TEST):
 @pytest.mark.parametrize("likelihood", [sgp.Poisson(), sgp.NegativeBinomial()])
 def test_hyperparameters_are_learned_while_rows_are_open(likelihood):
     generator = np.random.default_rng(5)
-    y = generator.poisson(np.exp(1 + np.sin(X))) * 1.0
+    x = X[:150]
+    y = generator.poisson(np.exp(1 + np.sin(x))) * 1.0
     model = sgp.ContinualGP(likelihood, learning=sgp.VEM(rounds=1, evaluations=5, every=40))
-    model.update(X[:60], y[:60])
-    report = model.update_many(X[60:], y[60:])
+    model.update(x[:60], y[:60])
+    report = model.update_many(x[60:], y[60:])
     assert np.isfinite(report.log_predictive["y"])
-    assert model.state.open.size == 20
+    assert is_open(model) == OPEN
     assert np.isfinite(model.refine().bound)
-    assert model.state.open.size == 20
-    assert model.state.count == len(X)
+    assert is_open(model) == OPEN
+    assert model.state.count == len(x)
 
 
 def test_a_channel_may_be_added_while_rows_are_open():
@@ -213,56 +310,74 @@ def test_a_channel_may_be_added_while_rows_are_open():
     assert not np.allclose(model.predict(TEST, "y").latent_mean, before[0])
 
 
+# -- what is kept of them --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", [1.0, 0.5])
+def test_predictions_follow_from_sites(part):
+    """A site is an observation of f with noise; a part of its say is one of more noise."""
+    model = model_after(sgp.Poisson())
+    learner, state = model.learner, model.state
+    if part < 1:
+        state = learner.tempered(state, part)
+    assert state.count == 30 * part
+    kept = model.state.kept
+    strength, offset = kept.precision[:, 0], model.state.plain.channels[0].offset[0]
+    mean, spread, _ = exact_gp(
+        covariance(kept.time, kept.time), covariance(kept.time, TEST), covariance(TEST, TEST),
+        kept.linear[:, 0] / strength, 1 / (part * strength),
+    )  # fmt: skip
+    got, variance = learner.predict(state, TEST[:, None], 0)
+    np.testing.assert_allclose(got[:, 0], mean + offset, atol=1e-8)
+    np.testing.assert_allclose(variance[:, 0, 0], np.diag(spread), atol=1e-8)
+
+
 # -- files -----------------------------------------------------------------------------------------
 
 
 def test_open_rows_are_saved_and_stay_open():
-    model = model_after(sgp.Poisson(), open_rows=5)
+    model = model_after(sgp.Poisson())
     again = sgp.from_bytes(model.to_bytes())
+    assert is_open(again) == OPEN
     x, y = few(seed=6)
     for one in (model, again):
-        one.update(x[:4] + 3, y[:4])
-        one.update_many(x[4:] + 3, y[4:])
-    assert again.state.open.size == 5
+        one.update(x[:4] + 7, y[:4])
+        one.update_many(x[4:] + 7, y[4:])
+    assert is_open(again) == OPEN
     for got, wanted in zip(moments(again), moments(model), strict=True):
         np.testing.assert_allclose(got, wanted, atol=1e-10)
 
 
-WRONG = [{"channel": np.full(5, 3)}, {"linear": np.zeros((4, 1))}, {"x": np.full((5, 1), np.nan)}]
+def block_with(**wrong):
+    return lambda state: {"blocks": (dataclasses.replace(state.blocks[0], **wrong),)}
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-def test_files_with_other_open_rows_are_refused(wrong):
-    model = model_after(sgp.Poisson(), open_rows=5)
+WRONG = {
+    "another channel": block_with(channel=np.full(30, 3, np.int32)),
+    "too few sites": block_with(linear=np.zeros((29, 1))),
+    "wide sites": block_with(precision=np.zeros((30, 3))),
+    "sites that are no numbers": block_with(precision=np.full((30, 1), np.nan)),
+    "no time": block_with(time=np.full(30, np.nan)),
+    "times out of order": block_with(time=X[:30][::-1]),
+    "values that cannot be": block_with(y=np.full((30, 1), -1.0)),
+    "rows of nothing": block_with(count=np.zeros(30)),
+    "energy below zero": block_with(energy=np.full(30, -1.0)),
+    "more closed than there are": lambda state: {"closed": 31},
+    "no filter": lambda state: {"end": None},
+    "a filter without rows": lambda state: {"closed": 0},
+    "another filter": lambda state: {"end": state.end[:-1]},
+    "a filter that is no numbers": lambda state: {"end": np.full_like(state.end, np.nan)},
+    "blocks of the same times": lambda state: {"blocks": state.blocks * 2},
+    "no blocks": lambda state: {"blocks": (), "closed": 0, "end": None},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_files_with_wrong_rows_are_refused(name):
+    model = model_after(sgp.Poisson())
     version = model._version
     state = version.progress.state
-    broken = state.replace(open=dataclasses.replace(state.open, **wrong))
+    broken = state.replace(**WRONG[name](state))
     model._version = version._replace(progress=dataclasses.replace(version.progress, state=broken))
     with pytest.raises(FileError):
         model.to_bytes()
-
-
-# -- without open rows -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("likelihood", [sgp.Poisson(), sgp.NegativeBinomial()])
-def test_a_state_can_be_closed(likelihood):
-    """What open rows say is then in the sums, and of likelihoods in the memory."""
-    x, y = few()
-    model = sgp.ContinualGP(likelihood, latents=sgp.Matern32(1.0), engine="chain", open_rows=5)
-    model.update(x, y, learn=False)
-    state, learner = model.state, model.learner
-    closed = state.closed
-    assert (state.open.size, closed.open) == (5, None)
-    assert closed.count == state.count
-    for got, wanted in zip(
-        learner.predict(closed, TEST[:, None], 0),
-        learner.predict(state, TEST[:, None], 0),
-        strict=True,
-    ):
-        np.testing.assert_allclose(got, wanted, atol=1e-12)
-    remembered = np.abs(closed.memory.gradient - state.memory.gradient).max()
-    assert (remembered > 0) == isinstance(likelihood, sgp.NegativeBinomial)
-    half = learner.tempered(state, 0.5)
-    assert half.open is None
-    assert half.count == state.count / 2

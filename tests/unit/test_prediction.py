@@ -6,6 +6,7 @@ from scipy import stats
 
 import streamgp as sgp
 from streamgp.parameters import unwrap
+from streamgp.prediction.predictor import Predictions
 
 X = np.linspace(0, 6, 9)
 # The contract suite asks every family for everything; these are one of each form.
@@ -184,7 +185,7 @@ def test_joint_draws_are_functions(pair):
 def test_joint_draws_agree_across_channels(pair):
     """b = −2·a, both far from the data: only draws that are joint show it."""
     predictions = pair.predict(np.array([20.0, 21.0]))
-    assert isinstance(predictions, sgp.Predictions)
+    assert isinstance(predictions, Predictions)
     joint, apart = predictions.sample(500, joint=True), predictions.sample(500)
     about = {name: predictions[name].mean for name in "ab"}
 

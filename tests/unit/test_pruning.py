@@ -9,20 +9,19 @@ from streamgp.inference.learner import Learner
 from streamgp.model.means import NONE, Constant
 
 SPREAD = 2.0
-FACTORISED = pytest.mark.parametrize("factorised", [False, True], ids=["joint", "factorised"])
 MEANS = pytest.mark.parametrize("mean", [NONE, Constant()], ids=["no means", "levels"])
 Z = np.linspace(-3, 3, 7)
 SIZES = (7, 5)
 OWNER = np.repeat([0, 1], SIZES)
 
 
-def learned(factorised, mean):
+def learned(mean):
     generator = np.random.default_rng(0)
     channels = [
         build.channel(build.gaussian(0.3), [[1.0, 0.4]], mean=mean, spread=SPREAD),
         build.channel(build.gaussian(0.5), [[-0.3, 0.8]], mean=mean, spread=SPREAD),
     ]
-    learner = Learner(learning=None, factorised=factorised)
+    learner = Learner(learning=None)
     state = learner.init(build.model(channels, (1.0, 0.7)), build.points(Z, Z[:5] + 0.2))
     x = generator.uniform(-3, 1, (30, 1))
     rows = build.rows((0, x, np.sin(x[:, 0])), (1, x[:9], np.cos(2 * x[:9, 0])))
@@ -35,11 +34,11 @@ def known(state):
         dense.with_nugget(dense.rbf(z, z, lengthscale))
         for z, lengthscale in zip(state.points, (1.0, 0.7), strict=True)
     ]
-    levels = sum(map(len, state.posterior.mean)) - sum(SIZES)
+    levels = len(state.posterior.mean) - sum(SIZES)
     prior = dense.block_diagonal([*grams, SPREAD**2 * np.eye(levels)])
     inverse = np.linalg.inv(np.linalg.cholesky(prior))
-    linear = inverse.T @ np.concatenate(state.site.linear)
-    return prior, linear, inverse.T @ dense.block_diagonal(state.site.precision) @ inverse
+    linear = inverse.T @ state.site.linear
+    return prior, linear, inverse.T @ state.site.precision @ inverse
 
 
 def evidence(k, linear, precision):
@@ -63,20 +62,18 @@ def dense_cost(everything, i):
     return evidence(*everything) - evidence(*fewer) - beside
 
 
-@FACTORISED
 @MEANS
-def test_costs_are_losses_of_the_bound(factorised, mean):
-    state = learned(factorised, mean)
+def test_costs_are_losses_of_the_bound(mean):
+    state = learned(mean)
     got = pruning.costs(state.prior, state.site, state.posterior)
     assert tuple(map(len, got)) == SIZES
     wanted = [dense_cost(known(state), i) for i in range(sum(SIZES))]
     np.testing.assert_allclose(np.concatenate(got), wanted, rtol=1e-4, atol=1e-5)
 
 
-@FACTORISED
 @MEANS
-def test_the_cheapest_goes_first_and_the_others_are_judged_again(factorised, mean):
-    state = learned(factorised, mean)
+def test_the_cheapest_goes_first_and_the_others_are_judged_again(mean):
+    state = learned(mean)
     everything, left, budget = known(state), list(range(sum(SIZES))), 4
     while len(left) > 2 * budget:
         over = [np.sum(OWNER[left] == q) > budget for q in range(2)]
@@ -103,10 +100,9 @@ def test_spare_points_go_below_the_budget_too():
     assert kept[3]
 
 
-@FACTORISED
 @MEANS
-def test_costs_of_the_others_once_some_are_gone(factorised, mean):
-    state = learned(factorised, mean)
+def test_costs_of_the_others_once_some_are_gone(mean):
+    state = learned(mean)
     search, everything = pruning._Search(state.prior, state.site, state.posterior), known(state)
     left = list(range(sum(SIZES)))
     for gone in (3, 8, 0):

@@ -67,7 +67,6 @@ NORMAL = {
 }
 MEANS = {"no means": (NONE,), "levels": (Constant(),), "some": (Line(), NONE, Constant())}
 OF_MEANS = pytest.mark.parametrize("means", MEANS.values(), ids=MEANS)
-FACTORISED = pytest.mark.parametrize("factorised", [False, True], ids=["joint", "factorised"])
 
 
 def channels_of(names, means):
@@ -102,9 +101,9 @@ def draw(names, seed=0, rows=20):
     return parts
 
 
-def learned(names, means, factorised=False, learning=VEM(evaluations=3)):  # noqa: B008 (frozen)
+def learned(names, means, learning=VEM(evaluations=3)):  # noqa: B008 (frozen)
     """The state after two batches, and their data."""
-    learner = Learner(learning, factorised=factorised)
+    learner = Learner(learning)
     first, second = draw(names, 0), draw(names, 1, 15)
     state = start(learner, names, means)
     for parts in (first, second):
@@ -204,16 +203,13 @@ def test_weights_stand_for_rows_and_a_weight_of_zero_for_none():
 
 
 @OF_MEANS
-@FACTORISED
-def test_at_the_states_own_hyperparameters_it_is_the_bound_of_the_step(factorised, means):
-    """Factorised too, where blocks share the rows."""
+def test_at_the_states_own_hyperparameters_it_is_the_bound_of_the_step(means):
     names = NORMAL["mixed"]
-    learner = Learner(None, factorised=factorised, e_tolerance=1e-12, e_rounds=3000)
+    learner = Learner(None, e_tolerance=1e-12, e_rounds=3000)
     parts = draw(names)
     state, info = learner.step(start(learner, names, means), build.rows(*parts))
     got = read(state.plain, state.past) + left_out(parts, state.past, names)
-    # Factorised blocks settle slowly, and are not quite settled.
-    assert got == pytest.approx(info.bound, rel=1e-6 if factorised else 1e-9)
+    assert got == pytest.approx(info.bound, rel=1e-9)
 
 
 def test_the_noise_learned_in_parts_is_that_learned_in_one():
@@ -287,8 +283,8 @@ def test_rows_of_other_families_are_read_as_their_quadratics(names, means):
         linear, precision, beside = dense_quadratic(model, batch, sites)
         reading = Reading.of(model)
         got = reading.site(state.past)
-        np.testing.assert_allclose(got.linear[0], linear, rtol=1e-6, atol=1e-7)
-        np.testing.assert_allclose(got.precision[0], precision, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(got.linear, linear, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(got.precision, precision, rtol=1e-6, atol=1e-7)
         assert reading.beside(state.past) == pytest.approx(beside, rel=1e-6)
 
 
@@ -298,15 +294,12 @@ def test_rows_of_other_families_are_read_as_their_quadratics(names, means):
 def random_functional(site, seed=7):
     """Directions by λ and Λ: any, the latter symmetric."""
     generator = np.random.default_rng(seed)
-    squares = [generator.normal(size=p.shape) for p in site.precision]
-    return tuple(generator.normal(size=own.shape) for own in site.linear), tuple(
-        p + p.T for p in squares
-    )
+    square = generator.normal(size=site.precision.shape)
+    return generator.normal(size=site.linear.shape), square + square.T
 
 
 def applied(by_linear, by_precision, site):
-    pairs = zip((*by_linear, *by_precision), (*site.linear, *site.precision), strict=True)
-    return sum(float(np.sum(by * own)) for by, own in pairs)
+    return float(by_linear @ site.linear + np.sum(by_precision * site.precision))
 
 
 DERIVED = {
@@ -317,10 +310,9 @@ DERIVED = {
 
 
 @OF_MEANS
-@FACTORISED
 @pytest.mark.parametrize("names", DERIVED.values(), ids=DERIVED)
-def test_derivatives_by_loadings_and_strengths(names, factorised, means):
-    state, _ = learned(names, means, factorised)
+def test_derivatives_by_loadings_and_strengths(names, means):
+    state, _ = learned(names, means)
     reading = Reading.of(unwrap(elsewhere(state.model)))
     by = random_functional(reading.site(state.past))
     shape, split = reading.loadings.shape, reading.loadings.size
@@ -341,10 +333,9 @@ def test_derivatives_by_loadings_and_strengths(names, factorised, means):
 
 
 @OF_MEANS
-@FACTORISED
-def test_derivatives_by_the_parameters_of_channels(factorised, means):
+def test_derivatives_by_the_parameters_of_channels(means):
     """Of the past's bound by weights, scales and noises, as BFGS moves them."""
-    state, _ = learned(NORMAL["mixed"], means, factorised)
+    state, _ = learned(NORMAL["mixed"], means)
     there = elsewhere(state.model)
 
     def value(vector):
@@ -352,11 +343,7 @@ def test_derivatives_by_the_parameters_of_channels(factorised, means):
 
     plain, reading = unwrap(there), Reading.of(unwrap(there))
     posterior = condition(reading.site(state.past))
-    seconds = tuple(
-        -0.5 * (c + np.outer(m, m))
-        for m, c in zip(posterior.mean, posterior.covariance, strict=True)
-    )
-    by = reading.adjoint(state.past, posterior.mean, seconds)
+    by = reading.adjoint(state.past, posterior.mean, -0.5 * posterior.second)
     got = free_gradient(there.channels, tuple(by_channels(plain, by)))
     wanted = build.slopes(value, free_vector(there), 1e-4)
     np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-7 * np.max(np.abs(wanted)))
@@ -416,10 +403,9 @@ def test_other_noises_are_no_common_factor(likelihood):
 
 
 @OF_MEANS
-@FACTORISED
-def test_another_order_of_channels_changes_nothing_but_the_order(factorised, means):
+def test_another_order_of_channels_changes_nothing_but_the_order(means):
     names, order = ("Gaussian", "Categorical", "Weighted"), [2, 0, 1]
-    learner = Learner(VEM(rounds=1, evaluations=4), factorised=factorised, e_tolerance=1e-9)
+    learner = Learner(VEM(rounds=1, evaluations=4), e_tolerance=1e-9)
     state = start(learner, names, means)
     channels = tuple(state.model.channels[d] for d in order)
     turned = learner.init(replaced(state.model, channels=channels), state.points)
@@ -460,13 +446,12 @@ def test_what_is_known_survives_a_second_channel(weight):
     assert model.hyperparameters["channels"]["y"]["noise"] == pytest.approx(before, rel=0.1)
 
 
-@FACTORISED
-def test_a_later_channel_may_have_more_mean_functions(factorised):
+def test_a_later_channel_may_have_more_mean_functions():
     """Its place is behind those of the others, and it says nothing yet."""
     x = np.linspace(0, 6, 30)
     model = sgp.ContinualGP(
         {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=2, inducing=sgp.Fixed(Z[0]),
-        mean={"a": None, "b": Constant()}, factorised=factorised,
+        mean={"a": None, "b": Constant()},
     )  # fmt: skip
     model.update({"a": (x, np.sin(x)), "b": (x, np.cos(x) + 3)})
     old = {name: model.predict(x, name) for name in "ab"}

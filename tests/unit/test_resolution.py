@@ -27,7 +27,7 @@ def fed(budget, kernel=ROUGH, x=X, **options):
     return model, report
 
 
-def several(order=("a", "b", "c"), budget=16, factorised=False):
+def several(order=("a", "b", "c"), budget=16):
     """Three families on two latent functions with given weights."""
     channels = {"a": sgp.Gaussian(sgp.fixed(0.1)), "b": sgp.Poisson(), "c": sgp.Bernoulli()}
     weights = {"a": [[1.0, 0.2]], "b": [[0.3, 1.0]], "c": [[-1.0, 1.0]]}
@@ -37,7 +37,6 @@ def several(order=("a", "b", "c"), budget=16, factorised=False):
         inducing=sgp.Adaptive(budget=budget),
         learning=None,
         mixing={name: sgp.fixed(np.array(value)) for name, value in weights.items()},
-        factorised=factorised,
         scale=False,
     )
     data = {"a": (X, Y), "b": (X, np.round(1 + Y**2)), "c": (X, Y > 0)}
@@ -143,13 +142,12 @@ def test_four_inputs():
     assert 0.005 < after.open_variance[0] < 0.1
 
 
-@pytest.mark.parametrize("factorised", [False, True])
-def test_several_latent_functions_and_families_in_any_order(factorised):
-    asked = several(factorised=factorised).suggest_budget()
-    turned = several(("c", "a", "b"), factorised=factorised).suggest_budget()
+def test_several_latent_functions_and_families_in_any_order():
+    asked = several().suggest_budget()
+    turned = several(("c", "a", "b")).suggest_budget()
     assert 16 < asked < 16 * 16  # not merely the most that it ever says
     assert asked == turned
-    after = several(budget=asked, factorised=factorised)
+    after = several(budget=asked)
     assert max(after.open_variance) < 0.03
 
 

@@ -7,7 +7,6 @@ import pytest
 from tests._reference import build, dense, families
 
 import streamgp as sgp
-from streamgp.inference.carry import Marginals
 from streamgp.inference.learner import Learner
 from streamgp.inference.trust import trusted
 from streamgp.model.means import Constant
@@ -46,8 +45,8 @@ def moments_of_latents(state, x):
         features.append(a)
         left.append(own)
     size = sum(map(len, Z))
-    covariance = np.linalg.inv(np.eye(len(state.site.linear[0])) + state.site.precision[0])
-    mean = (covariance @ state.site.linear[0])[:size]
+    covariance = np.linalg.inv(np.eye(len(state.site.linear)) + state.site.precision)
+    mean = (covariance @ state.site.linear)[:size]
     covariance = covariance[:size, :size]
     first, second = np.zeros((len(x), 2)), np.zeros((len(x), 2, 2))
     for n in range(len(x)):
@@ -143,14 +142,6 @@ def test_fixed_weights_are_known():
         state, build.rows(*families.draw(np.random.default_rng(0), NAMES[:1], 0, 4))
     )
     np.testing.assert_array_equal(state.open_weights[0], 0.0)
-
-
-def test_nothing_is_added_where_channels_cannot_be_told_apart():
-    learner = Learner(None, carry=Marginals())
-    _, state, _ = learned(learner)
-    moved = learner.move(state, build.points(*[z[::2] for z in Z]))
-    for own in moved.open_weights:
-        np.testing.assert_array_equal(own, 0.0)
 
 
 def test_users_can_leave_it_out():

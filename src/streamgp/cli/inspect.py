@@ -52,6 +52,9 @@ def _latents(model: sgp.ContinualGP) -> Table:
     table = Table("kernel", "hyperparameters", title="Latent functions")
     for kernel in model.hyperparameters.get("latents", []):
         table.add_row(kernel["kind"], _numbers(kernel))
+    if model.kept_rows:
+        table.caption = f"kept rows: {model.kept_rows:,}"
+        return table
     sizes = "+".join(str(len(points)) for points in model.inducing_points) or "no"
     left = ", ".join(map(percent, model.open_variance)) or "none"
     table.caption = f"inducing points: {sizes}\nopen variance: {left}"

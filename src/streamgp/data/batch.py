@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 _ONE = np.ones(1, bool)
 
@@ -129,6 +129,8 @@ class Batch:
         groups: The rows of each channel.
         runs: Stretches of rows with the same J.
         order: Where each sorted row was among the rows that came.
+        count: How many observations each row stands for; None if each stands for itself.
+        energy: Of rows that stand for several values, the sum of their squares about `y`.
     """
 
     x: Float[np.ndarray, "N P"]
@@ -136,6 +138,8 @@ class Batch:
     groups: tuple[Group, ...]
     runs: tuple[Run, ...]
     order: Int[np.ndarray, " N"]
+    count: Float[np.ndarray, " N"] | None = None
+    energy: Float[np.ndarray, " N"] | None = None
 
     @property
     def size(self) -> int:
@@ -147,7 +151,7 @@ class Batch:
         """R, the number of latent parameters of all rows."""
         return self.runs[-1].flat.stop if self.runs else 0
 
-    def as_they_came(self, values: Float[np.ndarray, "N ..."]) -> Float[np.ndarray, "N ..."]:
+    def as_they_came(self, values: Shaped[np.ndarray, "N ..."]) -> Shaped[np.ndarray, "N ..."]:
         """Values per sorted row, in the order in which the rows came."""
         back = np.empty_like(values)
         back[self.order] = values

@@ -1,7 +1,7 @@
 """Members: the models of a fleet by key, and what is known of all of them."""
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Hashable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -100,12 +100,6 @@ class Members:
         self.latest[key] = {n: progress.latest for n, seen in progress.seen.items() if seen}
         self.total += progress.total
         self.axes = self.axes or model.axes
-
-    def put_in_order(self, keys: Iterable[Hashable]) -> None:
-        """Let keys that are new follow one another in this order, however soon each was done."""
-        if isinstance(self.models, dict):
-            for key in keys:
-                self.models[key] = self.models.pop(key)
 
     def remove(self, key: Hashable) -> ContinualGP:
         """Let a model go."""

@@ -10,11 +10,9 @@ from jaxtyping import Float
 from streamgp.errors import ConfigurationError, problem
 from streamgp.fleet.population import Population
 from streamgp.gp import ContinualGP
-from streamgp.inference.asking import Ask
-from streamgp.inference.chain.many_evidence import evaluated
-from streamgp.inference.chain.objective import ChainObjective
-from streamgp.inference.chain.state import ChainState
 from streamgp.inference.m_step import maximise
+from streamgp.inference.over_time.learner import evidence_of
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.vem import VEM
 from streamgp.online.batch_update import Updater
 from streamgp.parameters import Real, free_vector, nodes_of, prior_of, with_free
@@ -50,20 +48,21 @@ class Shared:
     def learned(self, models: Mapping[Any, ContinualGP], observations: int) -> "Shared":
         """Learned from the data of all keys, or of some of them at random."""
         chosen = _chosen(models, observations)
-        states = [state for model in chosen if isinstance(state := model.state, ChainState)]
+        states = [state for model in chosen if isinstance(state := model.state, RowState)]
         if not states:
             return self
         begin = self.theta
         if begin is None:
             begin = np.median([free_vector(state.model) for state in states], axis=0)
         centre = np.median([prior_of(state.model)[0] for state in states], axis=0)
-        told, total = list(map(ChainObjective.of_data, states)), sum(s.count for s in states)
+        told, total = list(map(evidence_of, states)), sum(s.count for s in states)
 
         def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
             there = with_free(states[0].model, theta)
             deviation = (theta - centre) / prior_of(there)[1]
             value, gradient = -0.5 * float(deviation @ deviation), -deviation / prior_of(there)[1]
-            for more, by in evaluated([Ask(own, theta) for own in told]):
+            for own in told:
+                more, by = own.evidence(theta)
                 value, gradient = value + more, gradient + by
             return value / total, gradient / total
 
@@ -81,7 +80,7 @@ class Shared:
         """
         with model._changing() as version:
             state = version.progress.state
-            if self.theta is None or not isinstance(state, ChainState):
+            if self.theta is None or not isinstance(state, RowState):
                 return False
             if not np.array_equal(free_vector(state.model), self.theta):
                 moved = state.replace(model=with_free(state.model, self.theta))
@@ -115,7 +114,7 @@ def shared_by(updater: Updater) -> tuple[Shared, Updater]:
             problem(
                 "a model that learns and may be a chain, for `shared=True`",
                 "learning=None" if rule is None else "one that is kept as a dense state",
-                "Leave `learning`, `engine`, `inducing`, `carry` and `factorised` as they are.",
+                "Leave `learning`, `engine` and `inducing` as they are.",
             )
         )
     alone = dataclasses.replace(engines, settings=engines.settings.with_rule(None))

@@ -1,7 +1,6 @@
 """Points at inputs that other points explain least: pivots of a Cholesky factorisation."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,6 @@ from jaxtyping import Bool, Float, Int
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.strategy import AbstractStrategy, View
 from streamgp.inference.prior import Prior
-from streamgp.inference.state import State
 from streamgp.kernels import Kernel
 from streamgp.numerics.linalg import NUGGET, solve_lower
 from streamgp.registry import storable
@@ -45,15 +43,12 @@ class Adaptive(AbstractStrategy):
             its prior variance open (or less, where noise is so small that this would show).
         budget: The largest number of points of any latent function. Beyond it, the points whose
             loss costs the bound least are dropped once the batch has been learned.
-        drop: Another rule for that: a function (state, budget) → flags of the points to keep, one
-            array per latent function.
         moves: How many evaluations of the bound an update that learns may spend on moving points.
             None stands for 20 if there are several inputs, and for none if there is one.
     """
 
     tolerance: float = 1e-2
     budget: int = 256
-    drop: Callable[[State, int], Sequence[Bool[np.ndarray, " _"]]] | None = None
     moves: int | None = None
 
     def __post_init__(self) -> None:
@@ -75,9 +70,6 @@ class Adaptive(AbstractStrategy):
     @property
     def can_settle(self) -> bool:
         return True
-
-    def kept(self, state: State, budget: int) -> Sequence[Bool[np.ndarray, " _"]] | None:
-        return None if self.drop is None else self.drop(state, budget)
 
     def moving(self, view: View) -> int:
         """Points move on known ground only: elsewhere, new rows would pull them away from the old.

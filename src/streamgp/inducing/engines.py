@@ -10,18 +10,19 @@ from jaxtyping import Bool
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.adaptive import Adaptive
-from streamgp.inducing.chain_placement import ChainPlacer
 from streamgp.inducing.placement import Placer
+from streamgp.inducing.row_placement import RowPlacer
 from streamgp.inducing.strategy import AbstractStrategy
-from streamgp.inference.carry import Projection
-from streamgp.inference.chain.learner import ChainLearner
-from streamgp.inference.chain.state import ChainState
 from streamgp.inference.engine import AnyLearner, AnyState, Points
 from streamgp.inference.learner import Learner
+from streamgp.inference.over_time.learner import RowLearner
+from streamgp.inference.over_time.state import RowState
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import unwrap
 
 CHOICES = ("auto", "dense", "chain")
+KEEP = 20_000  # rows of a chain: their file has about a megabyte, and the filter goes through
+# them in some hundredths of a second
 
 
 class AnyPlacer(Protocol):
@@ -79,21 +80,21 @@ class Engines:
         choice: The one that was asked for: "dense", "chain", or "auto" for whichever suits.
         strategy: Where the dense engine puts points.
         settings: How the dense engine learns. The chain takes from it what it can.
-        open_rows: How many rows a chain keeps open.
+        keep: How many rows a chain keeps; None for all.
     """
 
     choice: str
     strategy: AbstractStrategy
     settings: Learner
-    open_rows: int
+    keep: int | None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.open_rows, int) or self.open_rows < 0:
+        if self.keep is not None and (type(self.keep) is not int or self.keep < 0):
             raise ConfigurationError(
                 problem(
-                    "a number of rows for `open_rows`, zero or more",
-                    repr(self.open_rows),
-                    "The default, 20, suits most streams; 0 keeps no rows.",
+                    "a number of rows for `keep`, zero or more, or None for all",
+                    repr(self.keep),
+                    "The default suits most streams.",
                 )
             )
         if self.choice not in CHOICES:
@@ -104,8 +105,7 @@ class Engines:
             raise ConfigurationError(
                 problem(
                     "an engine that suits the settings",
-                    'engine="chain" with `inducing`, `factorised` or `carry`, which it does not '
-                    "have",
+                    'engine="chain" with `inducing` or keep=0, which it does not have',
                     'Leave those out, or ask for engine="dense".',
                 )
             )
@@ -119,14 +119,13 @@ class Engines:
     def chain(self) -> Engine:
         """States at times."""
         own = self.settings
-        learner = ChainLearner(
-            own.learning, own.e_rounds, own.e_tolerance, own.weight_uncertainty, self.open_rows
-        )
-        return Engine("chain", ChainPlacer(learner), learner)
+        rules = own.learning, own.e_rounds, own.e_tolerance
+        learner = RowLearner(*rules, own.weight_uncertainty, self.keep)
+        return Engine("chain", RowPlacer(), learner)
 
     def of(self, state: AnyState) -> Engine:
         """The engine that a state belongs to."""
-        return self.chain if isinstance(state, ChainState) else self.dense
+        return self.chain if isinstance(state, RowState) else self.dense
 
     def chosen(self, wrapped: MultiTaskGP) -> Engine:
         """The engine of a model that begins."""
@@ -151,8 +150,6 @@ class Engines:
     @property
     def allow_chain(self) -> bool:
         """Whether the settings leave room for a chain."""
-        if self.choice == "dense":
+        if self.choice == "dense" or self.keep == 0:
             return False
-        own = self.settings
-        plain = isinstance(own.carry, Projection) and not own.factorised
-        return plain and self.strategy == Adaptive()
+        return self.strategy == Adaptive()

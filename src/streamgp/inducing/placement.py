@@ -11,7 +11,6 @@ from streamgp.inducing.strategy import AbstractStrategy, View, place
 from streamgp.inference.learner import Learner
 from streamgp.inference.prior import Points, Prior
 from streamgp.inference.pruning import prune
-from streamgp.inference.sites import through
 from streamgp.inference.state import State
 from streamgp.model.mixing import latent_precision
 from streamgp.model.multitask import MultiTaskGP
@@ -125,7 +124,7 @@ class Placer:
 
     def shifted(self, state: State, rows: Rows) -> State:
         """The state with its points moved to where they serve past and rows best, if asked for."""
-        if not state.count or not self.learner.carry.is_linear:
+        if not state.count:
             return state
         evaluations = self.strategy.moving(_view(state, rows, state.model, 0))
         if not evaluations:
@@ -194,8 +193,4 @@ def extended(state: State, points: Points) -> State:
     """
     if [len(z) for z in state.points] == (new := [len(z) for z in points]):
         return state
-    merged = state.merged
-    if merged is not None:
-        maps = [np.eye(len(old), size) for old, size in zip(state.points, new, strict=True)]
-        merged = through(merged, maps)
-    return state.replace(points=points, past=state.past.extended(new), merged=merged)
+    return state.replace(points=points, past=state.past.extended(new))

@@ -67,12 +67,19 @@ class Beliefs(NamedTuple):
 
     def objective(self, theta: Vector, value: float, gradient: Vector) -> tuple[float, Vector]:
         """Bound, priors and memory per observation, and the gradient, from those of the bound."""
-        certainty = np.where(theta < self.centre, self.below, self.above)
-        deviation = (theta - self.centre) * certainty
-        step = theta - self.anchor
-        value += self.memory.value(step) - 0.5 * float(deviation @ deviation)
-        gradient = gradient + self.memory.slope(step) - deviation * certainty
-        return value / self.size, gradient / self.size
+        slope = self.memory.slope(theta - self.anchor) - self._deviation(theta) * self._say(theta)
+        return (value + self.value(theta)) / self.size, (gradient + slope) / self.size
+
+    def value(self, theta: Vector) -> float:
+        """What priors and memory add to the bound of all data."""
+        deviation = self._deviation(theta)
+        return self.memory.value(theta - self.anchor) - 0.5 * float(deviation @ deviation)
+
+    def _deviation(self, theta: Vector) -> Vector:
+        return (theta - self.centre) * self._say(theta)
+
+    def _say(self, theta: Vector) -> Vector:
+        return np.where(theta < self.centre, self.below, self.above)
 
 
 def _has_say(wrapped: MultiTaskGP, heard: Float[np.ndarray, " D"]) -> Float[np.ndarray, " T"]:

@@ -1,6 +1,6 @@
 """The reverse pass: derivatives of the bound by every hyperparameter, in closed form.
 
-Forward, for every block (docs/method.md has the derivation):
+Forward (docs/method.md has the derivation):
 
     V = L⁻¹K(Z, x),  A = w∘V,  λ = Cᵀλ₀ + Aᵀb,  Λ = CᵀΛ₀C + AᵀPA,  Σ = (I + Λ)⁻¹,  m = Σλ,
     bound = Σ E[log p] + evidence(λ, Λ) − bᵀAm + ½ mᵀAᵀPAm + ½ tr(P AΣAᵀ),
@@ -45,19 +45,19 @@ class ByRows(NamedTuple):
     by_likelihood: dict[int, dict[str, Any]]  # by channel, then by field
 
 
-class ByBlock(NamedTuple):
-    """Derivatives by what a block of v is conditioned on."""
+class BySite(NamedTuple):
+    """Derivatives by what v is conditioned on."""
 
     linear: Float[np.ndarray, " S"]  # by λ
     precision: Float[np.ndarray, "S S"]  # by Λ
     design: Float[np.ndarray, "R S"]  # by A
     row_linear: Float[np.ndarray, " R"]  # by b
-    row_precision: RunBlocks  # by P, without the part that all blocks share
+    row_precision: RunBlocks  # by P, but for what is explained
 
 
 def adjoint(
     setting: DenseSetting, held: RowSites, *, parameters: bool = True
-) -> tuple[Fit, ByRows, list[ByBlock]]:
+) -> tuple[Fit, ByRows, BySite]:
     """The bound with the rows' sites held, and its derivatives by all that it is made of.
 
     Those by parameters of likelihoods are left out if nobody asks for them.
@@ -72,8 +72,7 @@ def adjoint(
     )
     value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
     fit = Fit(rows, posterior, at_rows, value)
-    blocks = [block_adjoint(setting, fit, by_rows, g) for g in range(len(features.design))]
-    return fit, by_rows, blocks
+    return fit, by_rows, site_adjoint(setting, fit, by_rows)
 
 
 def expected_adjoint(
@@ -99,17 +98,16 @@ def expected_adjoint(
     return ByRows(value, by_mean, by_covariance, by_likelihood)
 
 
-def block_adjoint(setting: DenseSetting, fit: Fit, by_rows: ByRows, block: int) -> ByBlock:
-    """Derivatives by λ, Λ, A, b and P of one block."""
-    batch, design = setting.batch, setting.features.design[block]
-    b, precision = fit.rows.linear[:, block], fit.rows.precision
-    mean, covariance = fit.posterior.mean[block], fit.posterior.covariance[block]
-    block_mean = fit.marginals.block_means[:, block]
-    by_block_mean = by_rows.by_mean - b + times(batch, precision, block_mean)
+def site_adjoint(setting: DenseSetting, fit: Fit, by_rows: ByRows) -> BySite:
+    """Derivatives by λ, Λ, A, b and P."""
+    batch, design = setting.batch, setting.features.design
+    b, precision = fit.rows
+    mean, covariance, centred = fit.posterior.mean, fit.posterior.covariance, fit.marginals.centred
+    by_centred = by_rows.by_mean - b + times(batch, precision, centred)
     by_explained = tuple(e + 0.5 * p for e, p in zip(by_rows.by_covariance, precision, strict=True))
     spread = design @ covariance  # AΣ
     weighted = times(batch, by_explained, spread)
-    pulled = covariance @ (design.T @ by_block_mean)
+    pulled = covariance @ (design.T @ by_centred)
     by_linear = mean + pulled
     crossed = np.outer(pulled, mean)
     by_precision = -0.5 * (np.outer(mean, mean) + covariance + crossed + crossed.T)
@@ -117,16 +115,16 @@ def block_adjoint(setting: DenseSetting, fit: Fit, by_rows: ByRows, block: int) 
     through = design @ by_precision
     by_design = 2 * (times(batch, precision, through) + weighted)
     by_design += np.outer(b, by_linear)
-    by_design += np.outer(by_block_mean, mean)
-    return ByBlock(
+    by_design += np.outer(by_centred, mean)
+    return BySite(
         by_linear,
         by_precision,
         by_design,
-        design @ by_linear - block_mean,
+        design @ by_linear - centred,
         tuple(
             t + 0.5 * o
             for t, o in zip(
-                inner(batch, through, design), outer(batch, block_mean, block_mean), strict=True
+                inner(batch, through, design), outer(batch, centred, centred), strict=True
             )
         ),
     )
@@ -135,33 +133,27 @@ def block_adjoint(setting: DenseSetting, fit: Fit, by_rows: ByRows, block: int) 
 class ByCarried(NamedTuple):
     """Derivatives by what the past says before it is whitened anew, and by the map that does it."""
 
-    linear: tuple[Float[np.ndarray, " _"], ...]  # by λ₀
-    precision: tuple[Float[np.ndarray, "_ _"], ...]  # by Λ₀
+    linear: Float[np.ndarray, " S"]  # by λ₀
+    precision: Float[np.ndarray, "S S"]  # by Λ₀
     maps: list[Float[np.ndarray, "_M _M"]]  # by C of each latent function
 
 
 def carried_adjoint(
-    site: Site, maps: Factors | None, by_blocks: list[ByBlock], sizes: Sequence[int]
+    site: Site, maps: Factors | None, by: BySite, sizes: Sequence[int]
 ) -> ByCarried:
     """Derivatives by λ₀, Λ₀ and C, where carried = (Cᵀλ₀, CᵀΛ₀C).
 
     `maps` is None where C is the identity; `sizes` are the numbers of inducing points.
     """
-    linear = [by.linear for by in by_blocks]
-    half = [by.precision for by in by_blocks]  # CΛ̄
-    precision = half
+    linear, half, precision = by.linear, by.precision, by.precision  # half is CΛ̄
     if maps is not None:
-        own = [[c] for c in maps] + [[]] if len(by_blocks) > 1 else [maps]
-        linear = [mapped_rows(by, c) for c, by in zip(own, linear, strict=True)]
-        half = [mapped_rows(by, c) for c, by in zip(own, half, strict=True)]
-        precision = [mapped_rows(by.T, c) for c, by in zip(own, half, strict=True)]
+        linear, half = mapped_rows(linear, maps), mapped_rows(half, maps)
+        precision = mapped_rows(half.T, maps)
     by_maps = []
-    for q, (begin, end) in enumerate(itertools.pairwise(np.cumsum([0, *sizes]))):
-        block, part = (q, slice(None)) if len(by_blocks) > 1 else (0, slice(begin, end))
-        by_map = 2 * (site.precision[block][part] @ half[block][:, part])
-        by_map += np.outer(site.linear[block][part], by_blocks[block].linear[part])
-        by_maps.append(by_map)
-    return ByCarried(tuple(linear), tuple(precision), by_maps)
+    for begin, end in itertools.pairwise(np.cumsum([0, *sizes])):
+        by_map = 2 * (site.precision[begin:end] @ half[:, begin:end])
+        by_maps.append(by_map + np.outer(site.linear[begin:end], by.linear[begin:end]))
+    return ByCarried(linear, precision, by_maps)
 
 
 def kernel_gradient(

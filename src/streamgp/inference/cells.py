@@ -89,7 +89,7 @@ class Cells:
         precision = np.zeros((batch.size, latents, latents))
         count, energy = np.zeros_like(self.count), np.zeros_like(self.energy)
         for group, b, p in at_unit_noise(said):
-            linear[group.rows, : group.latents] = b[:, :, 0]
+            linear[group.rows, : group.latents] = b
             precision[group.rows, : group.latents, : group.latents] = p
             more = counted(model, group)
             count[group.channel] += more[0]
@@ -162,19 +162,19 @@ class Cells:
 
     def by_channel(
         self, batch: Batch
-    ) -> Iterator[tuple[Group, Float[np.ndarray, "n J 1"], Float[np.ndarray, "n J J"]]]:
+    ) -> Iterator[tuple[Group, Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]]:
         """The sites of each channel's cells, at unit noise, in the order of `batch`."""
         for group in batch.groups:
             own, j = batch.order[group.rows], group.latents
-            yield group, self.linear[own, :j, None], self.precision[own, :j, :j]
+            yield group, self.linear[own, :j], self.precision[own, :j, :j]
 
     def sites(self, model: MultiTaskGP, batch: Batch) -> RowSites:
         """The sites of all cells under the noises of a plain model, in the order of `batch`."""
-        linear = np.empty((batch.flat_size, 1))
+        linear = np.empty(batch.flat_size)
         shapes = [(run.rows.stop - run.rows.start, run.latents) for run in batch.runs]
         precision = tuple(np.empty((count, j, j)) for count, j in shapes)
         for group, b, p in self.by_channel(batch):
             strength = model.channels[group.channel].likelihood.strength
-            linear[group.flat, 0] = strength * b.ravel()
+            linear[group.flat] = strength * b.ravel()
             precision[group.run][group.within] = strength * p
         return RowSites(linear, precision)

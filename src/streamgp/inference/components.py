@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import block_diag
 
 from streamgp.inference.posterior import Posterior
 from streamgp.inference.prior import Prior
@@ -53,7 +52,7 @@ def dense_parts(prior: Prior, posterior: Posterior, x: Inputs, composition: Comp
     """
     centred, count = x - prior.origin, len(composition.parts)
     ends = np.cumsum([0, *prior.sizes])
-    size = sum(map(len, posterior.mean))
+    size = len(posterior.mean)
     design = np.zeros((count, size, len(x)))
     left = np.zeros((len(x), count, count))
     for p, (kernel, q) in enumerate(zip(composition.summands, composition.latent, strict=True)):
@@ -62,8 +61,7 @@ def dense_parts(prior: Prior, posterior: Posterior, x: Inputs, composition: Comp
         left[:, p, p] = kernel.diagonal(centred)
     same = np.equal.outer(composition.latent, composition.latent)
     left -= same * np.einsum("psn,rsn->npr", design, design)
-    mean = np.concatenate(posterior.mean)
-    covariance = block_diag(*posterior.covariance)
+    mean, covariance = posterior.mean, posterior.covariance
     bent = np.einsum("st,ptn->psn", covariance, design)
     own, weights = slice(ends[-1]), slice(ends[-1], None)
     return Parts(

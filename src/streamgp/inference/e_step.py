@@ -11,13 +11,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Batch
+from streamgp.data.batch import Batch, Group
 from streamgp.inference.bounds import HasEvidence, expected_log_density, site_bound
 from streamgp.inference.posterior import Marginals, Posterior, condition, marginals
 from streamgp.inference.sites import RowSites, RunBlocks, Site, aggregate, times
 from streamgp.model.mixing import Features
 from streamgp.model.multitask import MultiTaskGP, of_groups
-from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
 SMALLEST_STEP = 8.0**-8
 ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal
@@ -38,10 +37,6 @@ class Setting(Protocol):
     def features(self) -> Features:
         """The rows' latent parameters before any data."""
 
-    @property
-    def blocks(self) -> int:
-        """How many blocks q has: one, or several if latent functions are factorised."""
-
     def conditioned(self, rows: RowSites) -> tuple[HasEvidence, Marginals]:
         """q given the past and these row sites, and what it says at the rows."""
 
@@ -53,11 +48,6 @@ class DenseSetting(NamedTuple):
     batch: Batch
     features: Features
     carried: Site
-
-    @property
-    def blocks(self) -> int:
-        """One, or several if latent functions are factorised."""
-        return len(self.features.design)
 
     def site(self, rows: RowSites) -> Site:
         """What the past and these row sites say together."""
@@ -100,9 +90,20 @@ def per_row(
     vectors = np.empty(batch.flat_size)
     matrices = tuple(np.empty_like(c) for c in covariance)
     for group, likelihood, m, c in of_groups(model, batch, mean, covariance):
-        vector, matrices[group.run][group.within] = method(likelihood, group.y, m, c)
+        vector, matrix = counted(batch, group, *method(likelihood, group.y, m, c))
+        matrices[group.run][group.within] = matrix
         vectors[group.flat] = vector.ravel()
     return vectors, matrices
+
+
+def counted(
+    batch: Batch, group: Group, vector: Float[np.ndarray, "n J"], matrix: Float[np.ndarray, "n J J"]
+) -> tuple[Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]:
+    """What single observations say, as rows that stand for several of them say it."""
+    if batch.count is None:
+        return vector, matrix
+    count = batch.count[group.rows]
+    return count[:, None] * vector, count[:, None, None] * matrix
 
 
 def curvature(
@@ -113,40 +114,18 @@ def curvature(
 
 
 def natural_step(setting: Setting, now: Fit, step: float = 1.0) -> RowSites:
-    """A step of that length along the natural gradient: b → ∂E/∂m + P·m, P → −2·∂E/∂S.
-
-    Factorised blocks go one after the other, each seeing the means the ones before it moved to.
-    """
-    model, batch, features = setting.model, setting.batch, setting.features
-    means, covariance = now.marginals.block_means, now.marginals.covariance
-    gradient, target = curvature(model, batch, now.marginals.mean, covariance)
-    precision = tuple(
-        old + step * (new - old) for old, new in zip(now.rows.precision, target, strict=True)
-    )
-    blocks = means.shape[-1]
-    if blocks > 1:
-        assert isinstance(setting, DenseSetting)
-        carried, means = setting.carried, means.copy()
-        moved = aggregate(batch, RowSites(now.rows.linear, precision), features)
-    columns = []
-    for g in range(blocks):
-        old = now.rows.linear[:, g]
-        wanted = gradient + times(batch, target, now.marginals.block_means[:, g])
-        columns.append(old + step * (wanted - old))
-        if g + 1 < blocks:
-            chol = cholesky_of_identity_plus(carried.precision[g] + moved.precision[g])
-            pull = carried.linear[g] + features.design[g].T @ columns[g]
-            half = solve_lower(chol, pull)
-            means[:, g] = features.design[g] @ solve_lower(chol, half, transpose=True)
-            mean = features.offset + means.sum(axis=-1)
-            gradient, _ = curvature(model, batch, mean, covariance)
-    return RowSites(np.stack(columns, axis=-1), precision)
+    """A step of that length along the natural gradient: b → ∂E/∂m + P·m, P → −2·∂E/∂S."""
+    batch, at_rows, old = setting.batch, now.marginals, now.rows
+    gradient, target = curvature(setting.model, batch, at_rows.mean, at_rows.covariance)
+    wanted = gradient + times(batch, target, at_rows.centred)
+    precision = tuple(p + step * (new - p) for p, new in zip(old.precision, target, strict=True))
+    return RowSites(old.linear + step * (wanted - old.linear), precision)
 
 
 def no_sites(setting: Setting) -> RowSites:
     """Rows that have said nothing yet."""
     return RowSites(
-        np.zeros((setting.batch.flat_size, setting.blocks)),
+        np.zeros(setting.batch.flat_size),
         tuple(np.zeros_like(s) for s in setting.features.slack),
     )
 
@@ -155,31 +134,30 @@ def first_sites(setting: Setting) -> RowSites:
     """The sites that rows begin with, by what carried and conjugate sites say of them."""
     model, batch = setting.model, setting.batch
     exact = exact_sites(setting, no_sites(setting))
-    if model.conjugate and setting.blocks == 1:
+    if model.conjugate:
         return exact
     _, before = setting.conditioned(exact)
     gradient, precision = per_row(
         lambda c, *row: c.first_site(*row), model, batch, before.mean, before.covariance
     )
-    pull = np.stack([times(batch, precision, mean) for mean in before.block_means.T], axis=-1)
-    return RowSites(pull + gradient[:, None] / pull.shape[-1], precision)
+    return RowSites(times(batch, precision, before.centred) + gradient, precision)
 
 
 def exact_sites(setting: Setting, held: RowSites) -> RowSites:
     """`held`, with the sites of conjugate channels made exact for the model's parameters.
 
-    It lets the M step see the collapsed bound of Gaussian channels in the noise. Factorised
-    blocks share rows, so no row's site is exact there and all are held.
+    It lets the M step see the collapsed bound of Gaussian channels in the noise.
     """
     model, batch, features = setting.model, setting.batch, setting.features
-    if setting.blocks > 1 or not any(c.likelihood.conjugate for c in model.channels):
+    if not any(c.likelihood.conjugate for c in model.channels):
         return held
     linear = held.linear.copy()
     precision = tuple(p.copy() for p in held.precision)
     for group, likelihood, offset, place in of_groups(model, batch, features.offset, precision):
         if likelihood.conjugate:
-            slope, place[:] = likelihood.curvature(group.y, offset, np.zeros(place.shape))
-            linear[group.flat, 0] = slope.ravel()
+            own = likelihood.curvature(group.y, offset, np.zeros(place.shape))
+            slope, place[:] = counted(batch, group, *own)
+            linear[group.flat] = slope.ravel()
     return RowSites(linear, precision)
 
 

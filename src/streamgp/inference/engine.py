@@ -1,7 +1,7 @@
 """What every engine has in common: a state, and a learner of states.
 
 An engine is a way to keep what is known. The dense one keeps inducing values at points of any
-inputs (`State`, `Learner`). The chain keeps states at times (`ChainState`, `ChainLearner`).
+inputs (`State`, `Learner`). The other one keeps rows over time (`RowState`, `RowLearner`).
 Everything above this folder sees these protocols only.
 """
 
@@ -12,9 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Rows
-from streamgp.inference.asking import Asking
 from streamgp.inference.components import Contributions
-from streamgp.inference.memory import Memory
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import Info
 from streamgp.inference.vem import VEM
@@ -36,8 +34,8 @@ class AnyState(Protocol):
         """The model with plain numbers for its parameters."""
 
     @property
-    def memory(self) -> Memory:
-        """How past data depend on hyperparameters in ways that sums cannot tell."""
+    def kept_rows(self) -> int:
+        """How many rows of the past are kept; zero if it is kept as sums at inducing points."""
 
     @property
     def heard(self) -> Float[np.ndarray, " D"]:
@@ -101,10 +99,6 @@ class AnyLearner(Protocol):
         """The least noise that the arithmetic can take, as a part of the spread of data."""
 
     @property
-    def can_filter(self) -> bool:
-        """Whether samples can be taken one after the other by `filter`."""
-
-    @property
     def samples_together(self) -> int:
         """How many samples `filter` is best given at a time."""
 
@@ -128,20 +122,7 @@ class AnyLearner(Protocol):
     ) -> tuple[Any, Info]:
         """Fold rows in; with `learn`, hyperparameters as well."""
 
-    def stepping(
-        self,
-        state: Any,
-        rows: Rows,
-        start: MultiTaskGP | None = None,
-        *,
-        learn: bool = True,
-        remember: bool | None = None,
-    ) -> Asking[tuple[Any, Info]]:
-        """`step`, which may ask for evaluations."""
-
-    def trying(
-        self, state: Any, rows: Rows, start: MultiTaskGP
-    ) -> Asking[tuple[MultiTaskGP, float]]:
+    def trying(self, state: Any, rows: Rows, start: MultiTaskGP) -> tuple[MultiTaskGP, float]:
         """The hyperparameters that a step learns from there, and its bound; nothing is kept."""
 
     def revised(

@@ -12,7 +12,7 @@ from streamgp.inference.memory import Memory, Vector, expand, with_right_sign
 from streamgp.inference.posterior import Posterior, add
 from streamgp.inference.prior import Prior
 from streamgp.inference.sites import inner, times
-from streamgp.model.mixing import Mixed, join_blocks, split_blocks
+from streamgp.model.mixing import Mixed
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import solve_lower
 from streamgp.parameters import free_gradient, free_vector, replaced, unwrap, with_free
@@ -41,29 +41,22 @@ def _gradient(
     projection = other.project(batch.x, cross)
     features = mixed.features(projection)
     maps = tuple(map(solve_lower, other.chols, prior.chols))  # L⁻¹·L_learned
-    sizes = [*prior.sizes, mixed.basis.shape[1]]
-    *designs, basis = split_blocks(features.design, sizes)
-    seen = join_blocks(
-        [*(a @ c for a, c in zip(designs, maps, strict=True)), basis], factorised=mixed.factorised
-    )
-    mean, covariance = features.offset, features.slack
-    spreads = []
-    for design, centre, spread in zip(seen, posterior.mean, posterior.covariance, strict=True):
-        mean = mean + design @ centre
-        spreads.append(design @ spread)
-        covariance = add(covariance, inner(batch, spreads[-1], design))
+    ends = np.cumsum(prior.sizes)
+    *designs, basis = np.split(features.design, ends, axis=1)
+    seen = np.concatenate([*(a @ c for a, c in zip(designs, maps, strict=True)), basis], axis=1)
+    spread = seen @ posterior.covariance
+    mean = features.offset + seen @ posterior.mean
+    covariance = add(features.slack, inner(batch, spread, seen))
     by_rows = expected_adjoint(model, batch, mean, covariance, parameters=False)
-    by_seen = tuple(
-        np.outer(by_rows.by_mean, centre) + 2 * times(batch, by_rows.by_covariance, spread)
-        for centre, spread in zip(posterior.mean, spreads, strict=True)
-    )
+    by_seen = np.outer(by_rows.by_mean, posterior.mean)
+    by_seen += 2 * times(batch, by_rows.by_covariance, spread)
     by_designs, by_chols = [], []
-    *by_designs_seen, by_basis = split_blocks(by_seen, sizes)
-    for q, (a, c, by) in enumerate(zip(designs, maps, by_designs_seen, strict=True)):
+    *by_parts, by_basis = np.split(by_seen, ends, axis=1)
+    for q, (a, c, by) in enumerate(zip(designs, maps, by_parts, strict=True)):
         by_designs.append(by @ c.T)
         by_map = solve_lower(other.chols[q], a.T @ by, transpose=True)
         by_chols.append(-(by_map @ c.T))
-    by_design = join_blocks([*by_designs, by_basis], factorised=mixed.factorised)
+    by_design = np.concatenate([*by_designs, by_basis], axis=1)
     by_projection, _ = mixed.adjoint(projection, by_design, by_rows.by_covariance)
     by_latents = kernel_gradient(other, batch.x, cross, projection, by_projection, by_chols)
     return free_gradient(wrapped_kernels, by_kernels(model, by_latents))

@@ -3,7 +3,7 @@
 The bound needs the rows' sites only in sum (λ, Λ), beside the expected log density of each row. A
 pass over the parts at some q therefore gives that expectation, and the sum of the sites to which
 the natural gradient leads from there. No site of a row is kept from one pass to the next: sites
-follow from the q at which they were taken (`Origin`), and the last pass computes them again.
+follow from the q at which they were taken, and the last pass computes them again.
 """
 
 import dataclasses
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference.bounds import expected_log_density
@@ -26,26 +25,13 @@ from streamgp.numerics.linalg import solve_lower
 _LEAST = 1e-9  # weight of an origin in the sites: one with less is let go
 
 
-def is_exact_in_parts(model: MultiTaskGP, rows: Rows, *, factorised: bool) -> bool:
+def is_exact_in_parts(model: MultiTaskGP, rows: Rows) -> bool:
     """Whether parts that are learned one after the other need not be revised.
 
-    So it is for conjugate rows and a joint posterior: no site depends on q.
+    So it is for conjugate rows: no site depends on q.
     """
     channels = np.unique(rows.channel)
-    return not factorised and all(model.channels[d].likelihood.conjugate for d in channels)
-
-
-class Origin(NamedTuple):
-    """Where sites were taken.
-
-    Attributes:
-        posterior: q(v).
-        moved: The means of the first blocks after their step, which later ones have seen. There
-            are none in a joint posterior.
-    """
-
-    posterior: Posterior
-    moved: tuple[Float[np.ndarray, " _"], ...] = ()
+    return all(model.channels[d].likelihood.conjugate for d in channels)
 
 
 class LargeFit(NamedTuple):
@@ -53,14 +39,14 @@ class LargeFit(NamedTuple):
 
     Attributes:
         said: What the rows say of v together.
-        origins: Where their sites come from: each site is the weighted sum of those taken there.
+        origins: The q where their sites come from: each is the weighted sum of those taken there.
         posterior: q(v) with what was carried.
-        target: What the rows say after a whole step; of factorised blocks, of the first alone.
+        target: What the rows say after a whole step.
         bound: The bound.
     """
 
     said: Site
-    origins: tuple[tuple[float, Origin], ...]
+    origins: tuple[tuple[float, Posterior], ...]
     posterior: Posterior
     target: Site
     bound: float
@@ -78,44 +64,26 @@ class LargeBatch:
 
     def fitted(self, guess: Posterior) -> tuple[LargeFit, int]:
         """The E step of all rows from a guess of q(v) on, and how many rounds it took."""
-        origin = Origin(guess)
-        _, target = self._pass(origin)
-        said, origin = self._stepped(target, origin, target, 1.0)
+        _, target = self._pass(guess)
         return climb(
-            self._fit(said, ((1.0, origin),)),
+            self._fit(target, ((1.0, guess),)),
             self._moved,
             rounds=self.options.e_rounds,
             tolerance=self.options.e_tolerance,
         )
 
-    def _fit(self, said: Site, origins: tuple[tuple[float, Origin], ...]) -> LargeFit:
+    def _fit(self, said: Site, origins: tuple[tuple[float, Posterior], ...]) -> LargeFit:
         posterior = condition(self.state.site + said)
-        expected, target = self._pass(Origin(posterior))
+        expected, target = self._pass(posterior)
         bound = expected + posterior.log_evidence - _expected_log_site(said, posterior)
         return LargeFit(said, origins, posterior, target, bound)
 
     def _moved(self, fit: LargeFit, step: float) -> LargeFit:
-        said, origin = self._stepped(fit.said, Origin(fit.posterior), fit.target, step)
         before = [((1 - step) * weight, own) for weight, own in fit.origins]
         before = [(weight, own) for weight, own in before if weight > _LEAST]
-        return self._fit(said, (*before, (step, origin)))
+        return self._fit(fit.said.toward(fit.target, step), (*before, (step, fit.posterior)))
 
-    def _stepped(
-        self, said: Site, origin: Origin, target: Site, step: float
-    ) -> tuple[Site, Origin]:
-        """What the rows say after a step of that length, and where it was taken.
-
-        Factorised blocks go one after the other, as in a natural step of a small batch. Each
-        needs a pass, because it sees the means that the ones before it moved to.
-        """
-        for g in range(len(target.linear) - 1):
-            now = self.state.site + said.toward(target, step)
-            block = condition(Site((now.linear[g],), (now.precision[g],)))
-            origin = Origin(origin.posterior, (*origin.moved, *block.mean))
-            _, target = self._pass(origin)
-        return said.toward(target, step), origin
-
-    def _pass(self, origin: Origin) -> tuple[float, Site]:
+    def _pass(self, origin: Posterior) -> tuple[float, Site]:
         """Σ E_q[log p(y|f)] over all rows, and the sum of the sites that are taken there."""
         expected, total = 0.0, None
         for _, trial in self._trials():
@@ -163,22 +131,12 @@ class LargeBatch:
         return known
 
 
-def _sites(setting: DenseSetting, origin: Origin) -> tuple[RowSites, Marginals]:
-    """The sites of a part's rows after a whole natural step from there, and q(f) before it.
-
-    Blocks that have not been told where the ones before them moved to say nothing yet.
-    """
+def _sites(setting: DenseSetting, origin: Posterior) -> tuple[RowSites, Marginals]:
+    """The sites of a part's rows after a whole natural step from there, and q(f) before it."""
     model, batch, features, _ = setting
-    at_rows = marginals(batch, origin.posterior, features)
-    mean, means = at_rows.mean, at_rows.block_means
-    gradient, precision = curvature(model, batch, mean, at_rows.covariance)
-    linear = np.zeros_like(means)
-    linear[:, 0] = gradient + times(batch, precision, means[:, 0])
-    for g, there in enumerate(origin.moved):
-        mean = mean + features.design[g] @ there - means[:, g]
-        gradient, _ = curvature(model, batch, mean, at_rows.covariance)
-        linear[:, g + 1] = gradient + times(batch, precision, means[:, g + 1])
-    return RowSites(linear, precision), at_rows
+    at_rows = marginals(batch, origin, features)
+    gradient, precision = curvature(model, batch, at_rows.mean, at_rows.covariance)
+    return RowSites(gradient + times(batch, precision, at_rows.centred), precision), at_rows
 
 
 def _mixed_sites(setting: DenseSetting, fit: LargeFit) -> RowSites:
@@ -195,10 +153,7 @@ def _mixed_sites(setting: DenseSetting, fit: LargeFit) -> RowSites:
 
 def _expected_log_site(said: Site, posterior: Posterior) -> float:
     """E_q[log t(v)] of a site, which is that of the rows' sites that it is the sum of."""
-    total = 0.0
-    for linear, precision, mean, chol in zip(
-        said.linear, said.precision, posterior.mean, posterior.chols, strict=True
-    ):
-        spread = solve_lower(chol, solve_lower(chol, precision).T)  # its trace is that of ΛΣ
-        total += float(linear @ mean - 0.5 * mean @ precision @ mean - 0.5 * np.trace(spread))
-    return total
+    mean, chol = posterior.mean, posterior.chol
+    spread = solve_lower(chol, solve_lower(chol, said.precision).T)  # its trace is that of ΛΣ
+    quadratic = mean @ said.precision @ mean + np.trace(spread)
+    return float(said.linear @ mean - 0.5 * quadratic)

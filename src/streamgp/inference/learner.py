@@ -15,8 +15,7 @@ from scipy.linalg import block_diag
 
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference import memory, past
-from streamgp.inference.asking import Asking
-from streamgp.inference.carry import Carry, Projection
+from streamgp.inference.carry import carried
 from streamgp.inference.cells import Cells
 from streamgp.inference.components import Contributions, contributions, dense_parts
 from streamgp.inference.e_step import first_sites
@@ -51,28 +50,24 @@ class Learner:
 
     Args:
         learning: How hyperparameters are learned; None leaves them alone.
-        carry: The rule for inducing points that are dropped.
-        factorised: Whether each latent function has a posterior of its own.
         e_rounds: The largest number of rounds of an E step.
         e_tolerance: The gain of the bound, in nats, below which an E step ends.
         weight_uncertainty: Whether predictions include what data leave open about mixing weights.
     """
 
     learning: VEM | None = VEM()  # noqa: RUF009 (frozen)
-    carry: Carry = Projection()  # noqa: RUF009 (frozen)
-    factorised: bool = False
     e_rounds: int = 100
     e_tolerance: float = 1e-4
     weight_uncertainty: bool = True
 
     @property
     def _options(self) -> Options:
-        return Options(self.factorised, self.e_rounds, self.e_tolerance)
+        return Options(self.e_rounds, self.e_tolerance)
 
     def init(self, model: MultiTaskGP, points: Points) -> State:
         """The state before any data."""
         sizes = [len(z) for z in points]
-        blank = past.empty(model.outputs, sizes, model.basis_size, factorised=self.factorised)
+        blank = past.empty(model.outputs, sizes, model.basis_size)
         cells = Cells.none(model, points[0].shape[1]) if self._keeps_cells(model) else None
         nothing = np.zeros(len(model.channels))
         return State(model, points, blank, memory.blank(model), nothing, cells=cells)
@@ -82,8 +77,7 @@ class Learner:
 
         Every channel needs cells of its own, so that with many channels there would be too many.
         """
-        joint = self.carry.is_linear and not self.factorised
-        if not joint or self.learning is None:
+        if self.learning is None:
             return False
         return self.learning.cells > 0 and len(model.channels) <= _FEW_CHANNELS
 
@@ -104,11 +98,6 @@ class Learner:
 
     samples_together: ClassVar[int] = 1024
 
-    @property
-    def can_filter(self) -> bool:
-        """Whether samples can be taken one after the other by `filter`."""
-        return not self.factorised
-
     def with_rule(self, rule: VEM | None) -> "Learner":
         """The same with another rule of learning."""
         return dataclasses.replace(self, learning=rule)
@@ -120,9 +109,9 @@ class Learner:
     def move(self, state: State, points: Points) -> State:
         """The same knowledge at other inducing points.
 
-        Cells are seen through them anew; without cells the learner's rule of carrying applies.
+        Cells are seen through them anew; without cells, what was said is projected.
         """
-        return state.seen_again(points) if state.has_cells else self.carry(state, points)
+        return state.seen_again(points) if state.has_cells else carried(state, points)
 
     def refined(
         self,
@@ -151,28 +140,12 @@ class Learner:
             past=state.past.scaled(part),
             memory=state.memory.scaled(part),
             heard=part * state.heard,
-            merged=None if state.merged is None else state.merged.scaled(part),
             cells=None if state.cells is None else state.cells.scaled(part),
         )
 
-    def stepping(
-        self,
-        state: State,
-        rows: Rows,
-        start: MultiTaskGP | None = None,
-        *,
-        learn: bool = True,
-        remember: bool | None = None,
-    ) -> Asking[tuple[State, Info]]:
-        """`step`, for callers that answer asks. It asks for nothing: it evaluates by itself."""
-        yield from ()
-        return self.step(state, rows, start, learn=learn, remember=remember)
-
-    def trying(
-        self, state: State, rows: Rows, start: MultiTaskGP
-    ) -> Asking[tuple[MultiTaskGP, float]]:
+    def trying(self, state: State, rows: Rows, start: MultiTaskGP) -> tuple[MultiTaskGP, float]:
         """The hyperparameters that a step learns from there, and its bound; nothing is kept."""
-        after, info = yield from self.stepping(state, rows, start, remember=False)
+        after, info = self.step(state, rows, start, remember=False)
         return after.model, info.bound
 
     def step(
@@ -219,7 +192,6 @@ class Learner:
             past=sums,
             memory=remembered,
             heard=episode.heard,
-            merged=episode.merged_after(learned),
             cells=cells,
         )
         # What the step has computed on the way need not be computed again. The site and q(v) are
@@ -244,7 +216,7 @@ class Learner:
             parts: The same in parts.
             remember: Whether to keep, for later learning, how the rows depend on the kernels.
         """
-        if is_exact_in_parts(streamed.model, rows, factorised=self.factorised):
+        if is_exact_in_parts(streamed.model, rows):
             return None
         return self.revise(before, streamed, parts, remember=remember)
 
@@ -276,7 +248,7 @@ class Learner:
         return after, Info(bound, turned.scored, rounds, 0, finite)
 
     def filter(self, state: State, rows: Rows) -> tuple[State, Float[np.ndarray, " N"]]:
-        """Fold rows in one by one, in order, at fixed hyperparameters. For joint sites only.
+        """Fold rows in one by one, in order, at fixed hyperparameters.
 
         Returns:
             The state as after that many steps of one row each, and the log predictive density of
@@ -293,7 +265,7 @@ class Learner:
             of_likelihoods = expand_likelihoods(state.model, done.setting, done.after)
             remembered += memory.joined(memory.blank(state.model.kernels), of_likelihoods)
         basis = state.plain.basis(batch)
-        said = Said(done.setting, done.rows, done.projection, basis, done.after)
+        said = Said(done.setting, done.rows, done.projection, basis)
         past.add(known, said)
         heard, cells = Episode(state, batch, self._options).heard, state.cells
         cells = cells and cells.with_rows(said)
@@ -309,7 +281,7 @@ class Learner:
         if not len(x):
             return np.zeros((0, latents)), np.zeros((0, latents, latents))
         batch, projection = unobserved(state.plain, x, channel), state.prior.project(x)
-        mixed = Mixed.of(state.plain, batch, factorised=self.factorised)
+        mixed = Mixed.of(state.plain, batch)
         at_rows = marginals(batch, state.posterior, mixed.features(projection))
         mean, covariance = at_rows.mean.reshape(len(x), latents), at_rows.covariance[0]
         if self.weight_uncertainty:
@@ -338,12 +310,9 @@ class Learner:
         means, halves = [], []
         for channel in channels:
             batch = unobserved(model, x, channel)
-            mixed = Mixed.of(model, batch, factorised=self.factorised)
-            features = mixed.features(projection)
-            parts = zip(posterior.chols, features.design, strict=True)
-            halves.append(np.concatenate([solve_lower(c, a.T) for c, a in parts]))
-            blocks = zip(features.design, posterior.mean, strict=True)
-            means.append(features.offset + sum(a @ m for a, m in blocks))
+            features = Mixed.of(model, batch).features(projection)
+            halves.append(solve_lower(posterior.chol, features.design.T))
+            means.append(features.offset + features.design @ posterior.mean)
         half = np.concatenate(halves, axis=1)
         left = prior.open_covariance(x, projection)
         covariance = half.T @ half + open_covariance(model, channels, left)
@@ -390,8 +359,7 @@ class Learner:
         return scored(state.plain, batch, self._marginals(state, batch))
 
     def _marginals(self, state: State, batch: Batch) -> Marginals:
-        mixed = Mixed.of(state.plain, batch, factorised=self.factorised)
-        features = mixed.features(state.prior.project(batch.x))
+        features = Mixed.of(state.plain, batch).features(state.prior.project(batch.x))
         return marginals(batch, state.posterior, features)
 
 

@@ -1,9 +1,14 @@
 """The M step: hyperparameters by BFGS on the bound."""
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.inference.asking import Ask, Asking, Objective, answered
+Vector = Float[np.ndarray, " T"]
+Answer = tuple[float, Vector]  # the value of an objective, and its gradient
+Objective = Callable[[Vector], Answer]
+
 
 _SUFFICIENT = 1e-4  # Armijo: part of the promised decrease that a step must deliver
 FLAT = 1e-6  # a gradient, or a gain, per observation below which nothing is left to do
@@ -11,15 +16,8 @@ _LONGEST = 2.0  # a step moves no log-parameter by more than this
 
 
 def maximise(
-    objective: Objective, start: Float[np.ndarray, " T"], *, evaluations: int
-) -> tuple[Float[np.ndarray, " T"], int]:
-    """`maximising`, with evaluations made as they are asked for."""
-    return answered(maximising(objective, start, evaluations=evaluations))
-
-
-def maximising(
-    objective: Objective, start: Float[np.ndarray, " T"], *, evaluations: int, gain: float = 0.0
-) -> Asking[tuple[Float[np.ndarray, " T"], int]]:
+    objective: Objective, start: Vector, *, evaluations: int, gain: float = 0.0
+) -> tuple[Vector, int]:
     """A better point than `start`, never a worse one, and how often the objective was evaluated.
 
     BFGS whose every pass evaluates value and gradient once, and either takes the step or shortens
@@ -34,7 +32,7 @@ def maximising(
     """
     if not len(start):
         return start, 0
-    point, (value, gradient) = start, (yield Ask(objective, start))
+    point, (value, gradient) = start, objective(start)
     count = 1
     if not _is_usable(value, gradient):
         return start, count
@@ -44,7 +42,7 @@ def maximising(
         direction = _bounded(inverse_hessian @ gradient)
         slope = gradient @ direction
         trial = point + length * direction
-        new_value, new_gradient = yield Ask(objective, trial)
+        new_value, new_gradient = objective(trial)
         count += 1
         enough = value + _SUFFICIENT * length * slope
         if _is_usable(new_value, new_gradient) and new_value >= enough:

@@ -20,7 +20,6 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Group
 from streamgp.inference.e_step import Setting
-from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
 from streamgp.model.mixing import Projection
 from streamgp.model.multitask import MultiTaskGP, Outputs
@@ -52,14 +51,9 @@ class Past:
     energy: Float[np.ndarray, " D"]
 
     @property
-    def is_factorised(self) -> bool:
-        """Whether nothing is kept across parts: each has a posterior of its own."""
-        return len(self.precision) == len(self.linear)
-
-    @property
     def parts(self) -> list[tuple[int, int]]:
         """The two parts that each entry of `precision` is about."""
-        return part_pairs(len(self.linear), factorised=self.is_factorised)
+        return part_pairs(len(self.linear))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -157,23 +151,18 @@ class Past:
         return self._each(np.copy)
 
 
-def part_pairs(parts: int, *, factorised: bool) -> list[tuple[int, int]]:
-    """The two parts of each block of a matrix that is kept: the upper triangle, or the diagonal."""
-    if factorised:
-        return [(q, q) for q in range(parts)]
+def part_pairs(parts: int) -> list[tuple[int, int]]:
+    """The two parts of each block of a matrix that is kept: the upper triangle."""
     return list(itertools.combinations_with_replacement(range(parts), 2))
 
 
-def empty(outputs: Outputs, sizes: Sequence[int], basis_size: int, *, factorised: bool) -> Past:
+def empty(outputs: Outputs, sizes: Sequence[int], basis_size: int) -> Past:
     """No data: so many inducing values of each latent function, and so many mean functions."""
     count, pairs, channels = len(outputs.channel), len(outputs.left), len(outputs.first)
     widths = [*sizes, basis_size]
     return Past(
         tuple(np.zeros((count, width)) for width in widths),
-        tuple(
-            np.zeros((pairs, widths[q], widths[r]))
-            for q, r in part_pairs(len(widths), factorised=factorised)
-        ),
+        tuple(np.zeros((pairs, widths[q], widths[r])) for q, r in part_pairs(len(widths))),
         np.zeros((pairs, len(sizes))),
         np.zeros(channels),
         np.zeros(channels),
@@ -190,7 +179,6 @@ class Said(NamedTuple):
     rows: RowSites
     projection: Projection
     basis: Float[np.ndarray, "N B"]
-    at_rows: Marginals
 
 
 def add(past: Past, said: Said) -> None:
@@ -204,12 +192,12 @@ def add(past: Past, said: Said) -> None:
 
 def at_unit_noise(
     said: Said,
-) -> Iterator[tuple[Group, Float[np.ndarray, "n J G"], Float[np.ndarray, "n J J"]]]:
+) -> Iterator[tuple[Group, Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]]:
     """The sites of each channel's rows, without the noise where it is a common factor."""
     model, batch = said.setting.model, said.setting.batch
     for group in batch.groups:
         strength = model.channels[group.channel].likelihood.strength
-        linear = said.rows.linear[group.flat].reshape(len(group.y), group.latents, -1)
+        linear = said.rows.linear[group.flat].reshape(-1, group.latents)
         yield group, linear / strength, said.rows.precision[group.run][group.within] / strength
 
 
@@ -218,7 +206,7 @@ def add_sites(
     outputs: Outputs,
     group: Group,
     features: Float[np.ndarray, "S n"],
-    linear: Float[np.ndarray, "n J G"],
+    linear: Float[np.ndarray, "n J"],
     precision: Float[np.ndarray, "n J J"],
     left: Float[np.ndarray, "Q n"],
 ) -> None:
@@ -242,12 +230,12 @@ def _add_linear(
     outputs: Outputs,
     group: Group,
     features: Float[np.ndarray, "S n"],
-    linear: Float[np.ndarray, "n J G"],
+    linear: Float[np.ndarray, "n J"],
 ) -> None:
-    first, last = outputs.first[group.channel], linear.shape[2] - 1
+    first = outputs.first[group.channel]
     own = slice(first, first + group.latents)
-    for g, (kept, part) in enumerate(zip(past.linear, _slices(past.sizes), strict=True)):
-        kept[own] += linear[:, :, min(g, last)].T @ features[part].T  # joint parts share one
+    for kept, part in zip(past.linear, _slices(past.sizes), strict=True):
+        kept[own] += linear.T @ features[part].T
 
 
 def _add_precision(
@@ -270,27 +258,21 @@ def _add_precision(
 
 def _add_counts(past: Past, said: Said, group: Group) -> None:
     """Count and energy: what a common noise needs to be learned beside the sums."""
-    model = said.setting.model
-    count, energy, weight = counted(model, group)
+    count, energy = counted(said.setting.model, group)
     past.count[group.channel] += count
     past.energy[group.channel] += energy
-    if model.channels[group.channel].likelihood.scales_sites:
-        # Factorised blocks see what the others leave over, so each counts the products once.
-        means = said.at_rows.block_means[group.flat]
-        products = np.sum(means, axis=1) ** 2 - np.sum(means**2, axis=1)
-        past.energy[group.channel] -= np.sum(weight * products)
 
 
-def counted(model: MultiTaskGP, group: Group) -> tuple[float, float, Float[np.ndarray, " n"]]:
-    """The count and the energy of the rows of a channel, and each row's precision at unit noise."""
+def counted(model: MultiTaskGP, group: Group) -> tuple[float, float]:
+    """The count and the energy of the rows of a channel."""
     channel, size = model.channels[group.channel], len(group.y)
     likelihood = channel.likelihood
     if not likelihood.scales_sites:
-        return float(size), 0.0, np.zeros(size)
+        return float(size), 0.0
     nothing = np.zeros((size, 1, 1))
     b, p = likelihood.curvature(group.y, nothing[:, 0] + channel.offset, nothing)
     b, p = b[:, 0] / likelihood.strength, p[:, 0, 0] / likelihood.strength
-    return float(p.sum()), float((b**2 / np.where(p > 0, p, 1.0)).sum()), p
+    return float(p.sum()), float((b**2 / np.where(p > 0, p, 1.0)).sum())
 
 
 def _slices(sizes: Sequence[int]) -> list[slice]:

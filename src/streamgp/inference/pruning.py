@@ -6,7 +6,7 @@ i-th column of L⁻¹ and ŵ = w/‖w‖, that costs the bound
     ½ [ (ŵᵀm)² / ŵᵀSŵ + log ŵᵀSŵ + ŵᵀ(I + Λ)ŵ − 1 ],   S = (I + Λ)⁻¹, m the mean of v:
 
 the evidence that is lost with the direction, and the variance that data had explained and that is
-open from now on (the carry rule `Projection`). Dropping it projects ŵ out of the other columns and
+open from now on (`carry`). Dropping it projects ŵ out of the other columns and
 conditions q on nothing being known along it, so points are dropped one at a time, each judged by
 what is left.
 """
@@ -27,10 +27,8 @@ class _Search:
     """Column by column: w, and its products with itself, I + Λ, S and m."""
 
     def __init__(self, prior: Prior, site: Site, posterior: Posterior):
-        # Factorised blocks lie along the diagonal.
-        self.precision = block_diag(*[symmetric(p) + np.eye(len(p)) for p in site.precision])
-        self.covariance = block_diag(*posterior.covariance)
-        self.mean = np.concatenate(posterior.mean)
+        self.precision = symmetric(site.precision) + np.eye(len(site.precision))
+        self.covariance, self.mean = posterior.covariance, posterior.mean
         w = block_diag(*[solve_lower(chol, np.eye(len(chol))) for chol in prior.chols])
         # The weights of the mean functions are part of v, but no point expresses them.
         w = np.pad(w, ((0, len(self.mean) - len(w)), (0, 0)))

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.inference.past import Past
-from streamgp.inference.sites import Blocks, Site
+from streamgp.inference.sites import Site
 from streamgp.model.multitask import MultiTaskGP, Outputs
 
 
@@ -100,14 +100,12 @@ class Reading:
         linear = self._linear(past)
         pairs = zip(past.parts, past.precision, strict=True)
         blocks = [self._block(sums, q, r) for (q, r), sums in pairs]
-        if past.is_factorised:
-            return Site(tuple(linear), tuple(blocks))
         ends = np.cumsum([0, *map(len, linear)])
         whole = np.empty((ends[-1], ends[-1]))
         for (q, r), block in zip(past.parts, blocks, strict=True):
             whole[ends[q] : ends[q + 1], ends[r] : ends[r + 1]] = block
             whole[ends[r] : ends[r + 1], ends[q] : ends[q + 1]] = block.T
-        return Site((np.concatenate(linear),), (whole,))
+        return Site(np.concatenate(linear), whole)
 
     def _linear(self, past: Past) -> list[Float[np.ndarray, " _"]]:
         strength = self.strength[self.outputs.channel]
@@ -170,7 +168,7 @@ class Reading:
         Rows count by how precisely they observe the function. Zero where nothing was observed.
         """
         left = self.open(past).sum(axis=0)
-        traces = np.concatenate([np.diagonal(block) for block in site.precision])
+        traces = np.diagonal(site.precision)
         ends = np.cumsum([0, *past.sizes[:-1]])
         explained = np.array([traces[a:b].sum() for a, b in itertools.pairwise(ends)])
         return left / np.maximum(left + explained, 1e-300)
@@ -189,14 +187,13 @@ class Reading:
     # -- derivatives -----------------------------------------------------------------------------
 
     def adjoint(
-        self, past: Past, by_linear: tuple[Float[np.ndarray, " _"], ...], by_precision: Blocks
+        self, past: Past, by_linear: Float[np.ndarray, " S"], by_precision: Float[np.ndarray, "S S"]
     ) -> ByReading:
         """Derivatives of the bound, `beside` included, from those by λ and Λ."""
         parts = _Parts.of(past, self, by_linear, by_precision)
-        means = None if past.is_factorised else self._mean_inner(past, parts)
         inner = Inner(
             self._inner(past, parts),
-            means,
+            self._mean_inner(past, parts),
             self._of_means(past, parts),
             np.stack([a @ parts.linear[q] for q, a in enumerate(past.linear[:-1])], axis=1),
             past.linear[-1] * parts.linear[-1].reshape(self.spreads.shape),
@@ -229,9 +226,9 @@ class Reading:
         by_strength += told @ outputs.by_channel.T + said @ outputs.pairs_by_channel.T
         return ByReading(by_loadings, by_strength)
 
-    def stiffness(self, past: Past, second: Blocks) -> Float[np.ndarray, "C Q Q"]:
+    def stiffness(self, past: Past, second: Float[np.ndarray, "S S"]) -> Float[np.ndarray, "C Q Q"]:
         """Σ s P E[u uᵀ] of each pair over all rows, where E[v vᵀ] is `second`."""
-        parts = _Parts.of(past, self, tuple(map(np.diag, second)), second)
+        parts = _Parts.of(past, self, np.diag(second), second)
         found = self._inner(past, parts)
         diagonal = np.arange(found.shape[1])
         found[:, diagonal, diagonal] += past.slack
@@ -275,10 +272,10 @@ class Reading:
 
 
 class _Parts(NamedTuple):
-    """Derivatives by λ and Λ, part by part, whether the site is joint or factorised."""
+    """Derivatives by λ and Λ, part by part."""
 
     linear: list[Float[np.ndarray, " _"]]
-    blocks: Blocks
+    whole: Float[np.ndarray, "S S"]
     ends: list[int]
 
     @classmethod
@@ -286,18 +283,15 @@ class _Parts(NamedTuple):
         cls,
         past: Past,
         reading: Reading,
-        by_linear: tuple[Float[np.ndarray, " _"], ...],
-        by_precision: Blocks,
+        by_linear: Float[np.ndarray, " S"],
+        by_precision: Float[np.ndarray, "S S"],
     ) -> "_Parts":
         sizes = [*past.sizes[:-1], reading.spreads.size]
         ends = [0, *itertools.accumulate(sizes)]
-        linear = list(by_linear) if past.is_factorised else np.split(by_linear[0], ends[1:-1])
-        return cls(linear, by_precision, ends)
+        return cls(np.split(by_linear, ends[1:-1]), by_precision, ends)
 
     def precision(self, q: int, r: int) -> Float[np.ndarray, "_ _"]:
-        if len(self.blocks) > 1:
-            return self.blocks[q]
-        return self.blocks[0][self.ends[q] : self.ends[q + 1], self.ends[r] : self.ends[r + 1]]
+        return self.whole[self.ends[q] : self.ends[q + 1], self.ends[r] : self.ends[r + 1]]
 
 
 def _weighted(

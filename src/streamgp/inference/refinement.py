@@ -1,7 +1,7 @@
 """Refinement: inducing points moved by gradient to where they serve past and new data best.
 
 The past is read through the points at their new places. Cells are seen through them anew. Without
-cells, with C = L_o⁻¹K_on L_n⁻ᵀ an old whitened value is v_o = C·v_n + rest, as the carry rule
+cells, with C = L_o⁻¹K_on L_n⁻ᵀ an old whitened value is v_o = C·v_n + rest, as `carry`
 `Projection` has it. What the rest leaves open costs ½ tr(Λ(I − CCᵀ)) nats beside the bound, so that
 points with much evidence stay where they are. A point that has just been added has none, and may go
 anywhere.
@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference.bound_gradient import (
-    ByBlock,
+    BySite,
     adjoint,
     carried_adjoint,
     point_gradient,
@@ -104,15 +104,15 @@ class _Place(NamedTuple):
         assert seen is not None
         seen = dataclasses.replace(seen, prior=there)
         past = seen.past(model)
-        fit, blocks, by_points = self._of_rows(there, reading.site(past))
-        by_cells = seen.by_projection(model, blocks[0].linear, blocks[0].precision)
+        fit, by, by_points = self._of_rows(there, reading.site(past))
+        by_cells = seen.by_projection(model, by.linear, by.precision)
         found = [*map(np.add, by_points, seen.by_points(by_cells))]
         return fit.bound + reading.beside(past), found
 
     def _of_sums(self, there: Prior) -> tuple[float, ByPoints]:
         said, way = self.state.site, _Way.of(self.here.prior, there)
-        fit, blocks, found = self._of_rows(there, through(said, way.maps))
-        by_maps, lost = carried_adjoint(said, way.maps, blocks, there.sizes).maps, 0.0
+        fit, by, found = self._of_rows(there, through(said, way.maps))
+        by_maps, lost = carried_adjoint(said, way.maps, by, there.sizes).maps, 0.0
         for q, kernel in enumerate(there.kernels):
             own = _own(said, q, there.sizes)
             lost += way.lost(q, own)
@@ -123,17 +123,16 @@ class _Place(NamedTuple):
             found[q] += kernel.input_gradient(z, old, by_old, way.cross[q].T)
         return fit.bound - lost, found
 
-    def _of_rows(self, there: Prior, said: Site) -> tuple[Fit, list[ByBlock], ByPoints]:
+    def _of_rows(self, there: Prior, said: Site) -> tuple[Fit, BySite, ByPoints]:
         """The fit of the new rows beside what the past says, and what they ask of the points."""
         model, batch, mixed = self.here.setting.model, self.here.setting.batch, self.here.mixed
         cross = there.cross(batch.x)
         projection = there.project(batch.x, cross)
         setting = DenseSetting(model, batch, mixed.features(projection), said)
-        fit, by_rows, blocks = adjoint(setting, self.rows, parameters=False)
-        by_design = tuple(block.design for block in blocks)
-        by_projection, _ = mixed.adjoint(projection, by_design, by_rows.by_covariance)
+        fit, by_rows, by = adjoint(setting, self.rows, parameters=False)
+        by_projection, _ = mixed.adjoint(projection, by.design, by_rows.by_covariance)
         by_points = point_gradient(there, batch.x, cross, projection, by_projection)
-        return fit, blocks, by_points
+        return fit, by, by_points
 
 
 class _Way(NamedTuple):
@@ -165,10 +164,8 @@ class _Way(NamedTuple):
 
 def _own(said: Site, q: int, sizes: Sequence[int]) -> Float[np.ndarray, "M M"]:
     """The part of Λ that is about one latent function."""
-    if len(said.precision) > 1:
-        return said.precision[q]
     begin = sum(sizes[:q])
-    return said.precision[0][begin : begin + sizes[q], begin : begin + sizes[q]]
+    return said.precision[begin : begin + sizes[q], begin : begin + sizes[q]]
 
 
 def _spacing(points: Points, batch: Batch) -> Float[np.ndarray, " P"]:

@@ -50,8 +50,8 @@ def steps(
     one, other = (own[known] for own in pairs)
     design = _design(model, cells, prior)
     step = design[one] - design[other]  # of f − f' as a map of v
-    change = step @ posterior.mean[0]
-    spread = np.sum(solve_lower(posterior.chols[0], step.T) ** 2, axis=0)
+    change = step @ posterior.mean
+    spread = np.sum(solve_lower(posterior.chol, step.T) ** 2, axis=0)
     m, n = np.maximum(cells.mass[one], 1e-300), np.maximum(cells.mass[other], 1e-300)
     apart = cells.linear[one, 0] / m - cells.linear[other, 0] / n
     weight = m * n / (m + n)
@@ -74,7 +74,7 @@ def energy_left(
     short = _SHORT / np.maximum(size, 1e-300)
     there = joined.moved(model, short[:, None] * joined.path)
     step = _design(model, there, prior) - _design(model, joined, prior)
-    part = np.clip(step @ posterior.mean[0] / (short * joined.varied), 0.0, 2.0)  # κ
+    part = np.clip(step @ posterior.mean / (short * joined.varied), 0.0, 2.0)  # κ
     explained = (2 * part - part**2) * joined.explained
     return cells.energy - np.bincount(joined.channel, explained, len(model.channels))
 

@@ -61,6 +61,16 @@ class Scored:
         return self.table[:, 3]
 
     @property
+    def normal(self) -> list[float]:
+        """The normal scores of rows with continuous values; NaN of the others."""
+        score = self.table[:, 3]
+        if np.isnan(score).any():
+            low, high = self.table[:, 1], self.table[:, 2]
+            inside = np.isnan(score) & (low == high)
+            score = np.where(inside, special.ndtri(np.where(inside, high, 0.5)), score)
+        return score.tolist()
+
+    @property
     def crps(self) -> Float[np.ndarray, " N"]:
         """The continuous ranked probability score, of families with a formula."""
         return self.table[:, 4]

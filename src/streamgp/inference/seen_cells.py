@@ -53,7 +53,7 @@ class SeenCells:
 
     def past(self, model: MultiTaskGP) -> Past:
         """The sums over all past rows."""
-        past = empty(model.outputs, self.prior.sizes, self.cells.basis.shape[1], factorised=False)
+        past = empty(model.outputs, self.prior.sizes, self.cells.basis.shape[1])
         features = np.concatenate([*self.projection.values, self._basis.T])
         for group, linear, precision in self.cells.by_channel(self.batch):
             left = self.projection.open[:, group.rows]
@@ -64,8 +64,8 @@ class SeenCells:
     def design(self, model: MultiTaskGP) -> tuple[Mixed, Float[np.ndarray, "R S"]]:
         """How a plain model mixes the cells, and their latent parameters as linear maps of v."""
         basis = basis_design(model, self.batch, self._basis)
-        mixed = Mixed.of(model, self.batch, factorised=False, basis=basis)
-        return mixed, mixed.features(self.projection).design[0]
+        mixed = Mixed.of(model, self.batch, basis)
+        return mixed, mixed.features(self.projection).design
 
     def by_projection(
         self,
@@ -80,9 +80,9 @@ class SeenCells:
         mixed, design = self.design(model)
         rows = self.cells.sites(model, self.batch)
         by_design = 2 * times(self.batch, rows.precision, design @ by_precision)
-        by_design += rows.linear * by_linear
+        by_design += np.outer(rows.linear, by_linear)
         by_slack = tuple(-0.5 * own for own in rows.precision)
-        return mixed.adjoint(self.projection, (by_design,), by_slack)[0]
+        return mixed.adjoint(self.projection, by_design, by_slack)[0]
 
     def by_kernels(self, by_projection: Projection) -> list[dict[str, Any]]:
         """Derivatives by the parameters of each latent function's kernel."""

@@ -26,11 +26,11 @@ from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_fits
 from streamgp.inference.sites import RowSites, RunBlocks
 from streamgp.inference.state import State
-from streamgp.inference.trust import is_read_elsewhere, missing
+from streamgp.inference.trust import exaggeration, missing
 from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
 from streamgp.model.mixing import Mixed, Projection
-from streamgp.model.multitask import Channel
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
 _BLOCK = 48  # rows: enough for products of matrices, few beside the inducing points
@@ -57,7 +57,7 @@ class Filtered(NamedTuple):
 
 
 def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> Filtered:
-    """Fold the rows in one after the other. For a joint site only.
+    """Fold the rows in one after the other.
 
     Args:
         state: What is known before.
@@ -67,14 +67,14 @@ def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> F
     """
     model, batch = state.plain, state.model.batch(rows)
     projection = state.prior.project(batch.x)
-    mixed = Mixed.of(model, batch, factorised=False)
+    mixed = Mixed.of(model, batch)
     setting = DenseSetting(model, batch, mixed.features(projection), state.site)
-    fold = InOrder(state.model.channels, setting, rounds, tolerance)
-    mean, covariance = state.posterior.mean[0], state.posterior.covariance[0].copy()
+    fold = InOrder(state.model, setting, rounds, tolerance)
+    mean, covariance = state.posterior.mean, state.posterior.covariance.copy()
     come = np.argsort(batch.order)  # the sorted place of each row, in the order they came
     for begin in range(0, batch.size, _BLOCK):
         block = Block.of(batch, come[begin : begin + _BLOCK])
-        design = setting.features.design[0][block.order]
+        design = setting.features.design[block.order]
         reach = covariance @ design.T
         news = fold.learn(block, design @ mean, design @ reach)
         half = solve_lower(news.chol, news.root.T @ reach.T)
@@ -104,7 +104,7 @@ class _AtRows(NamedTuple):
         features = setting.features
         covariance = add(self.explained, features.slack)
         mean = features.offset + self.mean
-        return Marginals(mean, covariance, self.mean[:, None], self.explained)
+        return Marginals(mean, covariance, self.mean, self.explained)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -156,11 +156,9 @@ class InOrder:
         after: q(f) of each row right after.
     """
 
-    def __init__(
-        self, channels: tuple[Channel, ...], setting: Setting, rounds: int, tolerance: float
-    ):
+    def __init__(self, wrapped: MultiTaskGP, setting: Setting, rounds: int, tolerance: float):
         self.setting, self.rounds, self.tolerance = setting, rounds, tolerance
-        self.channels = channels  # still wrapped
+        self.wrapped = wrapped
         self.sites = exact_sites(setting, no_sites(setting))
         self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
 
@@ -207,20 +205,21 @@ class InOrder:
         likelihood = self._likelihood(part)
         fit = single_fits(likelihood, y, before, rounds=self.rounds, tolerance=self.tolerance)
         linear, precision = fit.linear, fit.precision
-        if is_read_elsewhere(self.channels[group.channel]):
+        most = exaggeration(self.wrapped, group.channel)
+        if np.isfinite(most):
             known = before.mean + fit.shift, fit.spread + before.slack
-            more = missing(likelihood, y, *known, precision)
+            more = missing(likelihood, y, *known, precision, most)
             precision = precision + more
             linear = linear + (more @ fit.shift[:, :, None])[:, :, 0]
         linear = linear + (precision @ centre[:, :, None])[:, :, 0]  # about the offset
-        old = self.sites.linear[part.flat, 0], self.sites.precision[group.run][part.within]
-        self.sites.linear[part.flat, 0] = linear
+        old = self.sites.linear[part.flat], self.sites.precision[group.run][part.within]
+        self.sites.linear[part.flat] = linear
         self.sites.precision[group.run][part.within] = precision
         return not (_is_same(linear, old[0]) and _is_same(precision, old[1]))
 
     def _news(self, known: "_Known", parts: list[_Part], order: np.ndarray) -> "_News":
         size = len(order)
-        half, linear = np.zeros((size, size)), self.sites.linear[order, 0]
+        half, linear = np.zeros((size, size)), self.sites.linear[order]
         seen = np.empty(size)
         for part in parts:
             precision = self.sites.precision[self._group(part).run][part.within]

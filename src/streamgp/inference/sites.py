@@ -1,8 +1,7 @@
 """Sites: what data said about the inducing values, as an unnormalised Gaussian.
 
 t(v) = exp(λᵀv − ½ vᵀΛv). v has the whitened inducing values L⁻¹u of each latent function and, last,
-the whitened weights of the channels' mean functions. A site has one block for all of v, or Q + 1
-blocks when the latent functions are factorised.
+the whitened weights of the channels' mean functions.
 """
 
 import dataclasses
@@ -17,44 +16,23 @@ from streamgp.model.mixing import Features
 from streamgp.numerics.linalg import symmetric
 from streamgp.registry import storable
 
-Blocks = tuple[Float[np.ndarray, "_ _"], ...]
 RunBlocks = tuple[Float[np.ndarray, "_n _J _J"], ...]
 
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Site:
-    """λ and Λ of a site on the whitened inducing values, per block."""
+    """λ and Λ of a site on the whitened inducing values."""
 
-    linear: tuple[Float[np.ndarray, " _"], ...]
-    precision: Blocks
+    linear: Float[np.ndarray, " S"]
+    precision: Float[np.ndarray, "S S"]
 
     def __add__(self, other: "Site") -> "Site":
-        return Site(
-            tuple(a + b for a, b in zip(self.linear, other.linear, strict=True)),
-            tuple(a + b for a, b in zip(self.precision, other.precision, strict=True)),
-        )
+        return Site(self.linear + other.linear, self.precision + other.precision)
 
     def scaled(self, part: float) -> "Site":
         """The site with that part of its say."""
-        return Site(tuple(part * a for a in self.linear), tuple(part * a for a in self.precision))
-
-    def widened(self, old: tuple[int, int], new: tuple[int, int]) -> "Site":
-        """The site with room for the mean weights of a further channel, of which it says nothing.
-
-        Args:
-            old: How many latent parameters and mean functions there were.
-            new: How many there are.
-        """
-        *linear, last = self.linear
-        *precision, square = self.precision
-        begin = len(last) - old[0] * old[1]
-        weights = np.arange(new[0] * new[1]).reshape(new)[: old[0], : old[1]]
-        places = np.concatenate([np.arange(begin), begin + weights.ravel()])
-        wider = np.zeros(begin + new[0] * new[1])
-        wide = np.zeros((len(wider), len(wider)))
-        wider[places], wide[np.ix_(places, places)] = last, square
-        return Site((*linear, wider), (*precision, wide))
+        return Site(part * self.linear, part * self.precision)
 
     def toward(self, other: "Site", step: float) -> "Site":
         """The site after that part of the way to another."""
@@ -62,13 +40,9 @@ class Site:
 
 
 class RowSites(NamedTuple):
-    """The site of each row, on its centred latent parameters.
+    """The site of each row, on its centred latent parameters."""
 
-    Factorised blocks see the same precision but a linear term each: a block explains what the
-    others leave over.
-    """
-
-    linear: Float[np.ndarray, "R G"]
+    linear: Float[np.ndarray, " R"]
     precision: RunBlocks
 
 
@@ -77,14 +51,9 @@ def through(site: Site, maps: Sequence[Float[np.ndarray, "_ _"]]) -> Site:
 
     The weights of the mean functions stay as they are.
     """
-    if len(site.linear) > 1:
-        linear = [c.T @ own for c, own in zip(maps, site.linear[:-1], strict=True)]
-        precision = [symmetric(c.T @ p @ c) for c, p in zip(maps, site.precision, strict=False)]
-        return Site((*linear, site.linear[-1]), (*precision, site.precision[-1]))
     turned = [c.T for c in maps]
-    half = mapped_rows(site.precision[0], turned)
-    whole = mapped_rows(half.T, turned)
-    return Site((mapped_rows(site.linear[0], turned),), (symmetric(whole),))
+    half = mapped_rows(site.precision, turned)
+    return Site(mapped_rows(site.linear, turned), symmetric(mapped_rows(half.T, turned)))
 
 
 def mapped_rows(
@@ -134,6 +103,5 @@ def outer(batch: Batch, a: Float[np.ndarray, " R"], b: Float[np.ndarray, " R"]) 
 
 def aggregate(batch: Batch, rows: RowSites, features: Features) -> Site:
     """The site on v that the rows make together: λ = Σ Aᵀb, Λ = Σ AᵀPA."""
-    linear = tuple(a.T @ rows.linear[:, g] for g, a in enumerate(features.design))
-    precision = tuple(a.T @ times(batch, rows.precision, a) for a in features.design)
-    return Site(linear, precision)
+    design = features.design
+    return Site(design.T @ rows.linear, design.T @ times(batch, rows.precision, design))

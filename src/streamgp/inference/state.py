@@ -36,9 +36,6 @@ class State:
             `points`.
         memory: How past data depend on the hyperparameters in ways that `past` cannot tell.
         heard: The observations of each channel that it stands for, faded ones in part.
-        merged: What data said whose channels can no longer be told apart, as one mixed site. None
-            unless inducing points were dropped under `Marginals`, or the model is from a file of
-            an older format.
         cells: Past rows as local averages; see `VEM`. None where nothing of the kind is kept.
     """
 
@@ -47,7 +44,6 @@ class State:
     past: Past
     memory: Memory
     heard: Float[np.ndarray, " D"]
-    merged: Site | None = None
     cells: Cells | None = None
 
     # What follows from the fields is computed once, when it is first asked for.
@@ -70,7 +66,7 @@ class State:
     @functools.cached_property
     def site(self) -> Site:
         """What data said of v under the present weights and noises."""
-        return self.read(self.reading)
+        return self.reading.site(self.past)
 
     @functools.cached_property
     def posterior(self) -> Posterior:
@@ -79,13 +75,9 @@ class State:
 
     @functools.cached_property
     def open_weights(self) -> tuple[Float[np.ndarray, "_J Q _J Q"], ...]:
-        """What data leave open about the loadings of each channel.
-
-        Of data whose channels cannot be told apart nothing is known, and nothing is added.
-        """
+        """What data leave open about the loadings of each channel."""
         stiffness = self.reading.stiffness(self.past, self.posterior.second)
-        found = open_weights(self.model, stiffness)
-        return found if self.merged is None else tuple(np.zeros_like(own) for own in found)
+        return open_weights(self.model, stiffness)
 
     @functools.cached_property
     def open_variance(self) -> Float[np.ndarray, " Q"]:
@@ -102,8 +94,13 @@ class State:
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
         """E_q[β]: the expected weights of each latent parameter's mean functions."""
         spreads = self.reading.spreads
-        every = np.concatenate(self.posterior.mean)
+        every = self.posterior.mean
         return spreads * every[len(every) - spreads.size :].reshape(spreads.shape)
+
+    @property
+    def kept_rows(self) -> int:
+        """None: the past is kept as sums at inducing points."""
+        return 0
 
     @property
     def explored(self) -> Float[np.ndarray, "_ P"]:
@@ -135,23 +132,13 @@ class State:
         vars(again).update(energy_left=self.energy_left)  # what its past was made with
         return again
 
-    def read(self, reading: Reading, past: Past | None = None) -> Site:
-        """What data said of v under some weights and noises; as other sums have it, if given."""
-        site = reading.site(self.past if past is None else past)
-        return site if self.merged is None else site + self.merged
-
     def with_channel(self, model: MultiTaskGP, latents: int) -> "State":
         """The same with a further channel, the last of that model, of which nothing is known."""
-        merged = self.merged
-        if merged is not None:
-            old, new = self.plain.basis_spreads().shape, unwrap(model).basis_spreads().shape
-            merged = merged.widened(old, new)
         return self.replace(
             model=model,
             past=self.past.with_channel(latents, model.basis_size),
             memory=self.memory.widened(free_size(model)),
             heard=np.append(self.heard, 0.0),
-            merged=merged,
             cells=self.cells and self.cells.with_channel(latents, model.basis_size),
         )
 
@@ -165,8 +152,6 @@ class State:
             self.memory.gradient, self.memory.precision, self.heard,
             *self.past.arrays(), *self.points,
         ]  # fmt: skip
-        if self.merged is not None:
-            arrays += [*self.merged.linear, *self.merged.precision]
         if self.cells is not None:
             arrays += self.cells.arrays()
         if before is None or self.model is not before.model:

@@ -1,11 +1,13 @@
-"""Trust: how far the sites of rows can be believed when they are read under other weights.
+"""Trust: how far sites of rows can be believed when they are read under other hyperparameters.
 
 The site of a row that is not conjugate is the local quadratic of its expected log-density F in the
-mean m of q(f). Under other weights f lies elsewhere, and there the quadratic may promise what F
-does not keep. An observation of class one that was thought to be impossible has a slope of one and
-next to no curvature, so that its quadratic has no top in sight. Learning would follow such a
-promise to endless weights. Sites are therefore kept with at least the curvature with which they
-keep their promise; their slope at m stays. Sites of weights that cannot change stay as they are.
+mean m of q(f). Under other kernels or weights f lies elsewhere, and there the quadratic may promise
+what F does not keep. An observation of class one that was thought to be impossible, or an outlier
+of Student's t, has a slope and next to no curvature, so that its quadratic has no top in sight.
+Learning would follow such a promise to endless weights and variances. Sites are therefore kept
+with at least the curvature with which their promise can be believed; their slope at m stays. Where
+weights are learned, a site may promise what F keeps. Where only kernels are, it may promise four
+times that, so that ordinary rows stay as they are. Where neither are, all rows do.
 """
 
 import numpy as np
@@ -15,35 +17,50 @@ from streamgp.inference.e_step import Setting
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites, times
 from streamgp.likelihoods import Likelihood
-from streamgp.model.multitask import Channel, MultiTaskGP, of_groups
+from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.parameters import free_size
 
 _FLATTEST = 1e-8  # of slope²: no quadratic is looked at that is flatter than this
 _HALVINGS = 60
 _LEAST = 1e-12  # nats: a smaller top does not matter
+UNDER_KERNELS = 4.0  # times what it keeps, what a site may promise where weights stay
 
 
-def trusted(wrapped: MultiTaskGP, setting: Setting, rows: RowSites, at_rows: Marginals) -> RowSites:
-    """The sites as they are to be kept."""
+def trusted(
+    wrapped: MultiTaskGP,
+    setting: Setting,
+    rows: RowSites,
+    at_rows: Marginals,
+    most: float = UNDER_KERNELS,
+) -> RowSites:
+    """The sites as they are to be kept; with `most` = 1, as an M step is to read them."""
     batch, model = setting.batch, setting.model
-    doubtful = [is_read_elsewhere(wrapped.channels[group.channel]) for group in batch.groups]
-    if not any(doubtful):
+    allowed = [exaggeration(wrapped, group.channel, most) for group in batch.groups]
+    if np.isinf(allowed).all():
         return rows
     more = tuple(np.zeros_like(p) for p in rows.precision)
     groups = of_groups(model, batch, at_rows.mean, at_rows.covariance)
-    for (group, likelihood, mean, covariance), is_doubtful in zip(groups, doubtful, strict=True):
-        if is_doubtful:
+    for (group, likelihood, mean, covariance), limit in zip(groups, allowed, strict=True):
+        if np.isfinite(limit):
             own = rows.precision[group.run][group.within]
-            more[group.run][group.within] = missing(likelihood, group.y, mean, covariance, own)
-    linear = rows.linear + np.stack(
-        [times(batch, more, mean) for mean in at_rows.block_means.T], axis=1
-    )
+            lacking = missing(likelihood, group.y, mean, covariance, own, limit)
+            more[group.run][group.within] = lacking
+    linear = rows.linear + times(batch, more, at_rows.centred)
     return RowSites(linear, tuple(p + m for p, m in zip(rows.precision, more, strict=True)))
 
 
-def is_read_elsewhere(channel: Channel) -> bool:
-    """Whether the sites of a channel may come to be read under other weights, inexactly."""
-    return not channel.likelihood.conjugate and free_size(channel.weights) > 0
+def exaggeration(wrapped: MultiTaskGP, channel: int, most: float = UNDER_KERNELS) -> float:
+    """How many times what it keeps a site of a channel may promise; `most` where weights stay.
+
+    There is no limit where sites are exact, or read only under the kernels and weights that they
+    were found under.
+    """
+    own = wrapped.channels[channel]
+    if own.likelihood.conjugate:
+        return np.inf
+    if free_size(own.weights):
+        return 1.0
+    return most if free_size(wrapped.kernels) else np.inf
 
 
 def missing(
@@ -52,11 +69,12 @@ def missing(
     mean: Float[np.ndarray, "n J"],
     covariance: Float[np.ndarray, "n J J"],
     precision: Float[np.ndarray, "n J J"],
+    most: float = 1.0,
 ) -> Float[np.ndarray, "n J J"]:
     """The curvature that each row's quadratic lacks.
 
-    On the way d = P⁻¹g to the top of the quadratic, F gains G at most. P + (1/2G − 1/gᵀd)·ggᵀ has
-    a top of that height: it bends along the slope g only.
+    On the way d = P⁻¹g to the top of the quadratic, F gains at most some G / `most`.
+    P + (1/2G − 1/gᵀd)·ggᵀ has a top of height G: it bends along the slope g only.
     """
     here = likelihood.expected(y, mean, covariance)
     slope = here.by_mean
@@ -64,7 +82,7 @@ def missing(
     bent = precision + least[:, None, None] * np.eye(mean.shape[1])
     step = np.linalg.solve(bent, slope[:, :, None])[:, :, 0]
     height = 0.5 * np.sum(slope * step, axis=1)
-    gain = _largest_gain(likelihood, y, mean, covariance, step, here.value)
+    gain = most * _largest_gain(likelihood, y, mean, covariance, step, here.value)
     lacking = 1 / np.maximum(gain, _LEAST) - 1 / np.maximum(height, _LEAST)
     return 0.5 * np.maximum(lacking, 0.0)[:, None, None] * slope[:, :, None] * slope[:, None, :]
 

@@ -12,10 +12,11 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch
 from streamgp.inference import memory
+from streamgp.inference.alternating import alternated
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bound_gradient import (
-    ByBlock,
     ByRows,
+    BySite,
     adjoint,
     by_kernels,
     carried_adjoint,
@@ -33,7 +34,7 @@ from streamgp.inference.e_step import (
 )
 from streamgp.inference.kernel_memory import expand_kernels
 from streamgp.inference.likelihood_memory import expand_likelihoods, needs_memory
-from streamgp.inference.m_step import FLAT, maximise
+from streamgp.inference.m_step import maximise
 from streamgp.inference.memory import Memory, Vector
 from streamgp.inference.past import Past, Said, add
 from streamgp.inference.prior import Factors, Prior
@@ -71,8 +72,7 @@ class VEM:
             kernels and inducing points that are learned later can be applied to the past. There are
             more of them if every channel would have fewer than four for each inducing point. There
             may be 1.4 times as many before some are joined, and until then a cell is a single row.
-            0 keeps none. Models of more than four channels, factorised posteriors and the carry
-            rule `Marginals` have none, and chains need none.
+            0 keeps none. Models of more than four channels have none, and chains need none.
     """
 
     rounds: int = 2
@@ -84,7 +84,6 @@ class VEM:
 class Options(NamedTuple):
     """How E steps are made."""
 
-    factorised: bool
     e_rounds: int
     e_tolerance: float
 
@@ -166,9 +165,9 @@ class Episode:
                 maps = tuple(map(solve_lower, state.prior.chols, prior.chols))
             else:
                 past = seen.past(model)
-        said = state.site if same else state.read(reading, past)
+        said = state.site if same else reading.site(past)
         carried = said if maps is None else through(said, maps)
-        mixed = Mixed.of(model, batch, factorised=self.options.factorised, basis=self._basis)
+        mixed = Mixed.of(model, batch, self._basis)
         setting = DenseSetting(model, batch, mixed.features(projection), carried)
         return Trial(
             wrapped, setting, prior, cross, projection, mixed, reading, past, said, maps, seen
@@ -198,29 +197,34 @@ class Episode:
         A collapsed bound needs no E step: its sites are exact.
         """
         rows = first_sites(trial.setting)
-        if trial.setting.model.conjugate and not self.options.factorised:
+        if trial.setting.model.conjugate:
             evaluations = 0
             if rule is not None:
-                trial, evaluations = self._m(trial, rows, rule)
+                trial, evaluations = self._m(trial, rows, rule.evaluations)
                 rows = exact_sites(trial.setting, rows)
             return Learned(trial, fit_rows(trial.setting, rows), 0, evaluations)
-        tolerance = self.options.e_tolerance
-        e_rounds = m_evaluations = 0
-        if rule is not None:
-            # An M step that stops at such gains asks for no finer fit.
-            early = max(tolerance, FLAT * self.batch.size)
-            for _ in range(rule.rounds):
-                fit, more = self._e(trial, rows, early)
-                trial, evaluations = self._m(trial, fit.rows, rule)
-                rows = fit.rows
-                e_rounds, m_evaluations = e_rounds + more, m_evaluations + evaluations
-        fit, more = self._e(trial, rows, tolerance)
-        return Learned(trial, fit, e_rounds + more, m_evaluations)
+        each = [] if rule is None else [rule.evaluations] * rule.rounds
+        return Learned(*alternated(self, trial, rows, each))
 
-    def _e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+    @property
+    def tolerance(self) -> float:
+        """The gain of the bound, in nats, below which an E step ends."""
+        return self.options.e_tolerance
+
+    def e(self, trial: Trial, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        """A fit from these sites on, and how many rounds it took."""
         return e_step(trial.setting, rows, rounds=self.options.e_rounds, tolerance=tolerance)
 
-    def _m(self, trial: Trial, rows: RowSites, rule: VEM) -> tuple[Trial, int]:
+    def m(self, trial: Trial, fit: Fit, evaluations: int) -> tuple[Trial, int]:
+        """Hyperparameters that a fit thinks better. It asks for nothing: it evaluates by itself."""
+        return self._m(trial, fit.rows, evaluations)
+
+    def worth(self, trial: Trial, fit: Fit) -> float:
+        """The bound of all data, with what is believed of hyperparameters beside it."""
+        believed = self._beliefs(trial.wrapped).value(free_vector(trial.wrapped))
+        return fit.bound + trial.reading.beside(trial.past) + believed
+
+    def _m(self, trial: Trial, rows: RowSites, evaluations: int) -> tuple[Trial, int]:
         start, beliefs = free_vector(trial.wrapped), self._beliefs(trial.wrapped)
         latest = (start, trial)
 
@@ -233,7 +237,7 @@ class Episode:
         best, count = maximise(
             lambda theta: self._objective(at(theta), rows, theta, beliefs),
             start,
-            evaluations=rule.evaluations,
+            evaluations=evaluations,
         )
         return at(best), count
 
@@ -272,37 +276,33 @@ class Episode:
 
         What the past says of weights and noises beside its site is part of it.
         """
-        fit, by_rows, blocks = adjoint(trial.setting, held)
-        gradients = self._gradients(trial, fit, by_rows, blocks)
+        fit, by_rows, by = adjoint(trial.setting, held)
+        gradients = self._gradients(trial, fit, by_rows, by)
         value = fit.bound + trial.reading.beside(trial.past)
         return value, free_gradient(trial.wrapped, gradients)
 
-    def _gradients(
-        self, trial: Trial, fit: Fit, by_rows: ByRows, blocks: list[ByBlock]
-    ) -> dict[str, Any]:
+    def _gradients(self, trial: Trial, fit: Fit, by_rows: ByRows, by: BySite) -> dict[str, Any]:
         """Derivatives of the bound by every plain hyperparameter, nested as the model is."""
         model, state = trial.setting.model, self.state
-        by_design = tuple(block.design for block in blocks)
         by_projection, by_loadings = trial.mixed.adjoint(
-            trial.projection, by_design, by_rows.by_covariance
+            trial.projection, by.design, by_rows.by_covariance
         )
-        channels = self._by_channels(trial, fit, by_rows, blocks, by_loadings)
+        channels = self._by_channels(trial, fit, by_rows, by, by_loadings)
         by_chols = by_past = None
         if state.count:
-            by_past = carried_adjoint(trial.said, trial.maps, blocks, trial.prior.sizes)
+            by_past = carried_adjoint(trial.said, trial.maps, by, trial.prior.sizes)
             by_reading = trial.reading.adjoint(trial.past, by_past.linear, by_past.precision)
             channels = summed(channels, tuple(by_channels(model, by_reading)))
             if trial.seen is None:
                 by_chols = [
-                    solve_lower(chol, by, transpose=True)
-                    for chol, by in zip(state.prior.chols, by_past.maps, strict=True)
+                    solve_lower(chol, by_map, transpose=True)
+                    for chol, by_map in zip(state.prior.chols, by_past.maps, strict=True)
                 ]
         by_latents = kernel_gradient(
             trial.prior, self.batch.x, trial.cross, trial.projection, by_projection, by_chols
         )
         if trial.seen is not None and by_past is not None:
-            (by_linear,), (by_precision,) = by_past.linear, by_past.precision
-            by_cells = trial.seen.by_projection(model, by_linear, by_precision)
+            by_cells = trial.seen.by_projection(model, by_past.linear, by_past.precision)
             by_latents = [*map(summed, by_latents, trial.seen.by_kernels(by_cells))]
         return {"kernels": by_kernels(model, by_latents), "channels": channels}
 
@@ -311,7 +311,7 @@ class Episode:
         trial: Trial,
         fit: Fit,
         by_rows: ByRows,
-        blocks: list[ByBlock],
+        by_site: BySite,
         by_loadings: tuple[Float[np.ndarray, "_J Q"], ...],
     ) -> tuple[dict[str, Any], ...]:
         """Derivatives by the parameters of each channel, from the new rows."""
@@ -321,17 +321,15 @@ class Episode:
             by = channels[group.channel]
             by.update(model.channels[group.channel].by_loadings(loadings))
             by["likelihood"] = dict(by_rows.by_likelihood[group.channel])
-        if len(blocks) > 1:  # all sites are held
-            return tuple(channels)
         by_precision = tuple(
             own + 0.5 * explained
-            for own, explained in zip(blocks[0].row_precision, fit.marginals.explained, strict=True)
+            for own, explained in zip(by_site.row_precision, fit.marginals.explained, strict=True)
         )
         for group, likelihood, offset, by_p in of_groups(
             model, batch, features.offset, by_precision
         ):
             if likelihood.conjugate:
-                by_b = blocks[0].row_linear[group.flat].reshape(-1, group.latents)
+                by_b = by_site.row_linear[group.flat].reshape(-1, group.latents)
                 by = channels[group.channel]
                 by["likelihood"] = summed(
                     by["likelihood"], likelihood.site_gradient(group.y, offset, by_b, by_p)
@@ -345,14 +343,9 @@ class Episode:
         past = past.copy() if trial.maps is None else past.through(trial.maps)
         basis = trial.setting.model.basis(self.batch)
         rows = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)
-        said = Said(trial.setting, rows, trial.projection, basis, fit.marginals)
+        said = Said(trial.setting, rows, trial.projection, basis)
         add(past, said)
         return past, cells and cells.with_rows(said)
-
-    def merged_after(self, learned: Learned) -> Site | None:
-        """What was said by channels that cannot be told apart, under the same kernels."""
-        merged, maps = self.state.merged, learned.trial.maps
-        return merged if merged is None or maps is None else through(merged, maps)
 
     def remembered(self, learned: Learned, *, kernels: bool) -> Memory:
         """The state's memory with the batch's: how its expected log-density depends on θ.

@@ -231,6 +231,6 @@ def _moments(
 
 
 @np.errstate(divide="ignore")
-def _log_expm1(number: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _log_expm1(number: Float[np.ndarray, "*#b"] | float) -> Float[np.ndarray, "*#b"] | float:
     """log(exp(number) − 1) of a number that is not negative; it may be zero, or very large."""
     return number + np.log(-np.expm1(-number))

@@ -5,7 +5,6 @@ f_dj(x) = offset_dj + h_d(x)·β_dj + Σ_q w_djq u_q(x).
 """
 
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,12 +28,11 @@ class Projection(NamedTuple):
 class Features(NamedTuple):
     """The latent parameters of all rows as linear maps of v, plus what v leaves open.
 
-    f = offset + Σ_g design_g·v_g + residual. v has the whitened inducing values of each latent
-    function and, last, the whitened weights β of all channels' mean functions. The blocks g are
-    one (all of v jointly) or Q + 1 (factorised: one per latent function, and one for the weights).
+    f = offset + design·v + residual. v has the whitened inducing values of each latent function
+    and, last, the whitened weights β of all channels' mean functions.
     """
 
-    design: tuple[Float[np.ndarray, "R _"], ...]
+    design: Float[np.ndarray, "R S"]
     slack: tuple[Float[np.ndarray, "_n _J _J"], ...]  # the residual's covariance, per run
     offset: Float[np.ndarray, " R"]
 
@@ -48,22 +46,18 @@ class Mixed:
         weights: The weights of each row's latent parameters, (n, J, Q) per run.
         offset: The offset of each latent parameter.
         basis: The columns of the mean functions in the design: see `basis_design`.
-        factorised: Whether each latent function is a block of its own.
     """
 
     batch: Batch
     weights: tuple[Float[np.ndarray, "_n _J Q"], ...]
     offset: Float[np.ndarray, " R"]
     basis: Float[np.ndarray, "R K"]
-    factorised: bool
 
     @classmethod
     def of(
         cls,
         model: MultiTaskGP,
         batch: Batch,
-        *,
-        factorised: bool,
         basis: Float[np.ndarray, "R K"] | None = None,
     ) -> "Mixed":
         """The batch under a plain model. `basis` saves computing those columns again."""
@@ -79,12 +73,12 @@ class Mixed:
             own = offset[group.flat].reshape(-1, group.latents)
             own[:] = model.channels[group.channel].offset
         basis = basis_design(model, batch) if basis is None else basis
-        return cls(batch, tuple(weights), offset, basis, factorised)
+        return cls(batch, tuple(weights), offset, basis)
 
     def features(self, projection: Projection) -> Features:
         """The rows' latent parameters as linear maps of v."""
-        blocks = [self._design(q, values) for q, values in enumerate(projection.values)]
-        design = join_blocks([*blocks, self.basis], factorised=self.factorised)
+        parts = [self._design(q, values) for q, values in enumerate(projection.values)]
+        design = np.concatenate([*parts, self.basis], axis=1)
         return Features(design, self.slack(projection.open), self.offset)
 
     def slack(self, left: Float[np.ndarray, "Q N"]) -> tuple[Float[np.ndarray, "_n _J _J"], ...]:
@@ -108,7 +102,7 @@ class Mixed:
     def adjoint(
         self,
         projection: Projection,
-        by_design: tuple[Float[np.ndarray, "R _"], ...],
+        by_design: Float[np.ndarray, "R S"],
         by_slack: tuple[Float[np.ndarray, "_n _J _J"], ...],
     ) -> tuple[Projection, tuple[Float[np.ndarray, "_J Q"], ...]]:
         """Derivatives by the projection and by the loadings of every channel in the batch.
@@ -120,7 +114,7 @@ class Mixed:
         sizes = [len(values) for values in projection.values]
         by_values, by_open = [], np.empty_like(projection.open)
         by_rows = [np.empty(w.shape) for w in self.weights]  # by each row's own weights
-        *parts, _ = split_blocks(by_design, [*sizes, self.basis.shape[1]])
+        *parts, _ = np.split(by_design, np.cumsum(sizes), axis=1)
         for q, (values, own) in enumerate(zip(projection.values, parts, strict=True)):
             found = np.empty((self.batch.size, sizes[q]))
             for run, w, by_w in zip(self.batch.runs, self.weights, by_rows, strict=True):
@@ -207,20 +201,3 @@ def open_covariance(
     for q, own in enumerate(left):
         total += np.outer(weights[:, q], weights[:, q]) * own[np.ix_(place, place)]
     return total
-
-
-def split_blocks(
-    blocks: Sequence[Float[np.ndarray, "R _"]], sizes: Sequence[int]
-) -> list[Float[np.ndarray, "R _"]]:
-    """The columns of each part of v, whether blocks are joint or factorised."""
-    if len(blocks) == len(sizes):
-        return list(blocks)
-    ends = np.cumsum([0, *sizes])
-    return [blocks[0][:, a:b] for a, b in itertools.pairwise(ends)]
-
-
-def join_blocks(
-    parts: Sequence[Float[np.ndarray, "R _"]], *, factorised: bool
-) -> tuple[Float[np.ndarray, "R _"], ...]:
-    """Columns per part of v as blocks."""
-    return tuple(parts) if factorised else (np.concatenate(parts, axis=1),)

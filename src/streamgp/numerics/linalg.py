@@ -52,16 +52,6 @@ def solve_lower(
     return blas.dtrsm(1.0, chol, rhs, lower=1, trans_a=int(transpose))
 
 
-def solve_with_log_det(
-    matrix: Float[np.ndarray, "S S"], sides: Float[np.ndarray, "S k"]
-) -> tuple[Float[np.ndarray, "S k"], float]:
-    """A⁻¹·sides and log |det A|; NaN where there is no inverse, which callers refuse."""
-    factors, _, found, info = lapack.dgesv(matrix, sides)
-    if info:
-        return np.full(sides.shape, np.nan), np.nan
-    return found, float(np.log(np.abs(factors.diagonal())).sum())
-
-
 def inverse_of(chol: Float[np.ndarray, "S S"]) -> Float[np.ndarray, "S S"]:
     """(LLᵀ)⁻¹, whole and symmetric."""
     if not len(chol):

@@ -5,28 +5,29 @@ Nothing is changed in place, so an update that breaks off leaves no trace.
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.axes import input_names
+from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engines
-from streamgp.inference.asking import Asking, answered
 from streamgp.inference.engine import AnyState
 from streamgp.inference.scoring import Scored
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.online import lifecycle
-from streamgp.online.beginning import heard
-from streamgp.online.folding import Folding, How, Work
+from streamgp.online.folding import Folding, How, Work, total
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.outliers import Rule, apart, check_rule, judged, taken
 from streamgp.online.progress import Progress, Scores, watched
 from streamgp.online.report import Result, UpdateReport
 from streamgp.online.schedule import Schedule
 from streamgp.online.spacing import spaced
-from streamgp.online.starts import Starts
+from streamgp.online.starts import Starts, better
+from streamgp.parameters import replaced
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,12 +61,6 @@ class Updater:
     def update(
         self, progress: Progress, rows: Rows, *, learn: bool = True
     ) -> tuple[Progress, UpdateReport]:
-        """`updating`, with evaluations made as they are asked for."""
-        return answered(self.updating(progress, rows, learn=learn))
-
-    def updating(
-        self, progress: Progress, rows: Rows, *, learn: bool = True
-    ) -> Asking[tuple[Progress, UpdateReport]]:
         """Fold in rows that came together; hyperparameters are learned if that is due."""
         begin = time.perf_counter()
         progress = spaced(self.specification, progress, rows)
@@ -88,22 +83,40 @@ class Updater:
             return max(scores.surprise.values())
 
         asked, schedule, engine = self.specification, self.schedule(before), self.engines.of(before)
+        afresh = not before.count
         due = schedule.is_due(progress, rows, surprise, learn=learn)
         due = due and not engine.placer.is_starved(before)
-        if due:
-            known = heard(progress.beginning, progress.seen[rows.names[0]], rows)
-            start = lifecycle.rescaled(asked, engine.learner, before, known, rows, axes) or start
         if due and start is None:
-            start = lifecycle.widened(self.specification, before, rows, axes)
+            start = lifecycle.widened(asked, before, rows, axes)
         if due and not before.count:
-            tried = Starts(self.specification, engine, before, rows, axes)
-            start = yield from tried.best()
+            start = Starts(asked, engine, before, rows, axes).best()
+        elif due and schedule.is_time_for_starts(progress, rows):
+            start = self._better_start(before, rows, axes)
+            afresh = True
         how = How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
         folding = self.folding(before).with_rule(schedule.rule_for(progress, rows))
-        after, found, work = yield from folding.fold(before, rows, start, how)
+        after, found, work = folding.fold(before, rows, start, how)
+        gain = work.bound - float(np.sum(found.log_predictive))
+        waits = not due and learn and schedule.cost_grows
+        if waits and schedule.is_in_doubt(progress.doubt.seen(found.normal)):
+            nothing, due, afresh = rows.take(slice(0)), True, True
+            start = self._better_start(after, nothing, axes)
+            how = How(progress.updates + 1, learn=True, remember=True)
+            after, more, _ = folding.step(after, nothing, start, how)
+            work, gain = total([work, more]), more.bound
         now, seen = self.seen(progress, after, came, scores or found, learned=due)
+        if due:
+            now = now.having_learned(gain, afresh=afresh)
         result = Result.LEARNED if due else Result.KEPT_HYPERPARAMETERS
         return now, self.report(progress, now, seen, work, result, begin)
+
+    def _better_start(self, state: Any, rows: Rows, axes: Sequence[Axis]) -> MultiTaskGP:
+        """Hyperparameters as they are, or begun anew from all kept rows, if these say so."""
+        engine, asked = self.engines.of(state), self.specification
+        every = state.rows_with(rows)
+        blank = engine.learner.begin(lifecycle.afresh(asked, engine.learner, state, every, axes), 1)
+        other = Starts(asked, engine, blank, every, axes).best()
+        return better(engine.learner, state, rows, (state.model, other))
 
     def seen(
         self,
@@ -131,6 +144,7 @@ class Updater:
         horizons = progress.horizons_with(rows, after, learner, one_by_one=one_by_one)
         updates = rows.size if one_by_one else 1
         now = progress.after(rows, after, updates=updates, learned=learned)
+        now = replaced(now, doubt=progress.doubt.seen(scored.normal))
         log_predictive = scored.log_predictive
         now, scores = watched(
             now, rows, log_predictive, one_by_one=one_by_one,
@@ -150,7 +164,7 @@ class Updater:
         how = How(progress.updates, learn=True, remember=True)
         folding = self.folding(state)
         moved = folding.engine.placer.shifted(state, nothing)
-        after, work, _ = answered(folding.step(moved, nothing, None, how))
+        after, work, _ = folding.step(moved, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
         return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 
@@ -211,6 +225,7 @@ class Updater:
             bound=work.bound,
             inducing_before=self._sizes(before),
             inducing_after=self._sizes(now),
+            kept_rows=0 if now.state is None else now.state.kept_rows,
             open_variance=self._open_variance(now),
             budget_spent=work.budget_spent,
             _model=None if now.state is None else now.state.model,

@@ -23,7 +23,8 @@ _MEMORY = 500.0  # rows that averages look back on
 _KEPT = 1 - 1 / _MEMORY
 _GOLDEN = 0.5 * (np.sqrt(5) - 1)
 _ROUNDING = 1e-15
-_BLOCK = 128  # rows that are gone through together
+_BLOCK = 128  # rows that are gone through together,
+_FIRST = 16  # and while there are fewer than that
 
 
 @storable
@@ -102,8 +103,8 @@ class Calibration(NamedTuple):
         waiting = np.concatenate([self.waiting, scored])
         waiting[len(self.waiting) :, -1] = 1.0 if one_by_one else np.arange(len(scored)) == 0
         more = self._replace(far=far, waiting=waiting)
-        while len(more.waiting) >= _BLOCK:
-            more = more._folded(_BLOCK if one_by_one else len(waiting))
+        while len(more.waiting) >= (size := _FIRST if more.rows < _BLOCK else _BLOCK):
+            more = more._folded(size if one_by_one else len(waiting))
         return more
 
     @property

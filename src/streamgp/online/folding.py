@@ -9,7 +9,6 @@ import numpy as np
 from streamgp.data.batch import Parts, Rows
 from streamgp.errors import NumericalError
 from streamgp.inducing.engines import Engine
-from streamgp.inference.asking import Asking
 from streamgp.inference.engine import AnyState, Points
 from streamgp.inference.scoring import Scored, joined
 from streamgp.inference.vem import VEM
@@ -73,7 +72,7 @@ class Folding:
 
     def fold(
         self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: How
-    ) -> Asking[tuple[Any, Scored, Work]]:
+    ) -> tuple[Any, Scored, Work]:
         """The state with the rows, their scores before they were learned, and what it took.
 
         Args:
@@ -83,10 +82,10 @@ class Folding:
             how: What else to do.
         """
         if rows.size <= self.batch_rows:
-            return (yield from self._at_once(before, rows, start, how))
+            return self._at_once(before, rows, start, how)
         if self.engine.learner.parts_follow_time:
-            return (yield from self._in_time(before, rows, start, how))
-        return (yield from self._in_parts(before, rows, start, how))
+            return self._in_time(before, rows, start, how)
+        return self._in_parts(before, rows, start, how)
 
     def scores(self, state: AnyState, rows: Rows) -> Scored:
         """The scores of each row, for a bounded number of them at a time."""
@@ -98,9 +97,9 @@ class Folding:
 
     def step(
         self, state: AnyState, rows: Rows, start: MultiTaskGP | None, how: How
-    ) -> Asking[tuple[Any, Work, Scored]]:
+    ) -> tuple[Any, Work, Scored]:
         """The state after a step of learning, what it took, and the rows' scores."""
-        after, info = yield from self.engine.learner.stepping(
+        after, info = self.engine.learner.step(
             state, rows, start, learn=how.learn, remember=how.remember
         )
         check(info.finite)
@@ -109,11 +108,11 @@ class Folding:
 
     def _at_once(
         self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: How
-    ) -> Asking[tuple[Any, Scored, Work]]:
+    ) -> tuple[Any, Scored, Work]:
         """Place points, learn, and look whether the learned kernels want more points."""
         learn, update, placer = how.learn, how.update, self.engine.placer
         if not learn and update > 1 and placer.settled(before, rows).all():
-            after, work, numbers = yield from self.step(before, rows, start, how)
+            after, work, numbers = self.step(before, rows, start, how)
             return after, numbers, work
         points, scores = None, None
         if learn:
@@ -124,7 +123,7 @@ class Folding:
                 break
             points = wanted
             moved = placer.placed(before, points, rows, start or before.model)
-            after, work, numbers = yield from self.step(moved, rows, start, how)
+            after, work, numbers = self.step(moved, rows, start, how)
             if scores is None:  # of the rows before anything was learned from them
                 scores = numbers
             start = after.model
@@ -137,7 +136,7 @@ class Folding:
 
     def _in_parts(
         self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: How
-    ) -> Asking[tuple[Any, Scored, Work]]:
+    ) -> tuple[Any, Scored, Work]:
         """A batch too large to hold at once, in random parts.
 
         Parts that follow one another find points and hyperparameters. Where sites depend on what
@@ -148,8 +147,7 @@ class Folding:
         for part in parts:
             seen += part.size
             due = how.learn and self.schedule.is_due_in_parts(seen, learned_at)
-            at_once = self._at_once(state, part, start, how._replace(learn=due))
-            state, _, work = yield from at_once
+            state, _, work = self._at_once(state, part, start, how._replace(learn=due))
             learned_at = seen if due else learned_at
             start = state.model
             works.append(work)
@@ -165,7 +163,7 @@ class Folding:
 
     def _in_time(
         self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: How
-    ) -> Asking[tuple[Any, Scored, Work]]:
+    ) -> tuple[Any, Scored, Work]:
         """A batch too large to hold at once, in the order of time.
 
         If hyperparameters are learned, it is from all parts together, and a second pass puts times
@@ -177,10 +175,10 @@ class Folding:
             state = before if start is None else before.replace(model=start)
             works = [Work(0.0)]
             for part in parts:
-                state, _, work = yield from self._at_once(state, part, None, fixed)
+                state, _, work = self._at_once(state, part, None, fixed)
                 works.append(work)
             if how.learn:
-                state, work, _ = yield from self.step(state, none, None, how)
+                state, work, _ = self.step(state, none, None, how)
                 works.append(work)
                 start = state.model
         return state, scores, total(works)

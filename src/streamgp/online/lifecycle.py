@@ -10,11 +10,10 @@ from jaxtyping import Float
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inference.engine import AnyLearner, AnyState
-from streamgp.likelihoods.support import Real
-from streamgp.model.initial_scales import are_found, spread_of, typical_rows
+from streamgp.model.initial_scales import spread_of
+from streamgp.model.means.constant import LEVEL
 from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.model.specification import Specification, no_observations
-from streamgp.online.beginning import Beginning
 from streamgp.parameters import (
     free_size,
     free_vector,
@@ -135,48 +134,46 @@ def restarted(
     return replaced(state.model, kernels=kernels)
 
 
-def rescaled(
+def afresh(
     specification: Specification,
     learner: AnyLearner,
     state: AnyState,
-    heard: Beginning | None,
     rows: Rows,
     axes: Sequence[Axis] = (),
-) -> MultiTaskGP | None:
-    """The model started anew on the scale of its first few values; None if nothing asks for it.
+) -> MultiTaskGP:
+    """The model on the scale of some rows, as if they were its first batch.
 
-    That is for a lone kernel, which carries the scale of the data. Where weights and scales of
-    channels do so, M steps find the scale from two or three values. It is also for engines that
-    learn from all of the past: others have noted what it says of hyperparameters near those of
-    then, and could not follow.
+    Straight lines keep their origin, and levels that are not learned stay where they are.
 
     Args:
         specification: Of the model.
         learner: Of such states.
-        state: Before the rows.
-        heard: The beginning of the first channel, rows included, as long as it has one.
-        rows: The new observations.
+        state: The present one.
+        rows: All that are kept, and new ones.
         axes: What their input columns are.
     """
-    name, family = next(iter(specification.channels.items()))
-    is_for_this = specification.plain and learner.cost_grows and isinstance(family.support, Real)
-    if not is_for_this or not state.count or not are_found(specification.scale, name):
-        return None
-    if heard is None or heard.scale is None:
-        return None
-    y = typical_rows(family, heard.centre, heard.scale)
-    started, *others = state.model.channels
-    likelihood = family.start(y).with_least_noise(learner.least_noise, y)
-    ground = np.concatenate([state.explored, rows.x])
-    return replaced(
-        state.model,
-        kernels=specification.kernels(ground, y, input_names(axes)),
-        channels=(replaced(started, likelihood=likelihood), *others),
-    )
+    first = {
+        name: rows.of(index, likelihood.observation_dim)
+        for index, (name, likelihood) in enumerate(specification.channels.items())
+        if np.any(rows.channel == index)
+    }
+    begun = begin(specification, learner, rows.x, first, axes)
+    model = introduce(specification, learner, begun, first, rows, axes).model
+    channels = [
+        new if _has_free_level(new) else replaced(new, offset=old.offset)
+        for new, old in zip(model.channels, state.model.channels, strict=True)
+    ]
+    return replaced(model, origin=state.model.origin, channels=tuple(channels))
+
+
+def _has_free_level(channel: Channel) -> bool:
+    """Whether data alone say where the level of a channel is."""
+    pairs = zip(channel.mean.labels(()), channel.mean.spreads, strict=True)
+    return any(label == LEVEL and spread is None for label, spread in pairs)
 
 
 def widened(
-    specification: Specification, state: AnyState, rows: Rows, axes: Sequence[Axis] = ()
+    specification: Specification, state: Any, rows: Rows, axes: Sequence[Axis] = ()
 ) -> MultiTaskGP | None:
     """The model with lengthscales on the scale of the ground, if that has grown much.
 

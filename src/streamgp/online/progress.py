@@ -10,13 +10,13 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
-from streamgp.inference.chain.state import ChainState
 from streamgp.inference.engine import AnyLearner, AnyState
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.scoring import Scored
 from streamgp.inference.state import State
 from streamgp.numerics.quantile_tracker import QuantileTracker
-from streamgp.online.beginning import Beginning, kept
 from streamgp.online.calibration import Calibration
+from streamgp.online.doubt import Doubt
 from streamgp.online.drift import Watch
 from streamgp.online.horizons import Horizons, Tracked, settled
 from streamgp.parameters import replaced
@@ -35,7 +35,7 @@ class Progress:
     """
 
     seen: Mapping[str, int]  # observations, by channel
-    state: State | ChainState | None = None
+    state: State | RowState | None = None
     updates: int = 0
     learned_at: int = 0  # observations when hyperparameters were last learned
     latest: float = -np.inf  # the largest first input
@@ -44,7 +44,8 @@ class Progress:
     calibrations: Mapping[str, Calibration] = dataclasses.field(default_factory=dict)
     horizons: Mapping[str, Horizons] = dataclasses.field(default_factory=dict)
     schema: Schema = dataclasses.field(default_factory=Schema)  # axes and labels of the data
-    beginning: Beginning | None = None  # of the first channel, while it has shown few values
+    doubt: Doubt = Doubt()  # noqa: RUF009 (never changed)
+    started_at: int = 0  # observations when learning last began anew
     places: Mapping[int, tuple[float, ...]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -65,8 +66,12 @@ class Progress:
             learned_at=sum(seen.values()) if learned else self.learned_at,
             latest=max(self.latest, float(rows.x[:, 0].max())),
             levels=self.levels_with(rows),
-            beginning=kept(self.beginning, self.seen[rows.names[0]], rows, learned=learned),
         )
+
+    def having_learned(self, gain: float, *, afresh: bool) -> "Progress":
+        """After hyperparameters were learned, which gained so many nats, perhaps beginning anew."""
+        started_at = self.total if afresh else self.started_at
+        return replaced(self, doubt=self.doubt.settled(gain), started_at=started_at)
 
     def levels_with(self, rows: Rows) -> dict[str, float | None]:
         """The levels once these rows have been seen."""

@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,13 @@ class Result(enum.Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+def held(kept_rows: int, inducing: Sequence[int]) -> str:
+    """What a model keeps of the past, in words."""
+    if kept_rows:
+        return f"{kept_rows:,} kept rows"
+    return f"{'+'.join(map(str, inducing)) or 'no'} inducing points"
 
 
 def percent(part: float) -> str:
@@ -50,7 +57,10 @@ class UpdateReport:
         outliers: How many observations lay far outside what was predicted, by channel.
         bound: The continual bound of the batch. A stream of single samples has none (NaN).
         inducing_before: The number of inducing points of each latent function before the update.
-        inducing_after: The same after it.
+        inducing_after: The same after it. Over time, where rows are kept instead, both are the
+            numbers of kept rows.
+        kept_rows: How many rows of the past the model keeps; zero if it keeps sums at inducing
+            points.
         open_variance: The part of each latent function's variance at past rows that its points
             leave open after the update. Rows count by how precisely they observe the function.
             Zero before any data.
@@ -74,6 +84,7 @@ class UpdateReport:
     bound: float
     inducing_before: tuple[int, ...]
     inducing_after: tuple[int, ...]
+    kept_rows: int
     open_variance: tuple[float, ...]
     budget_spent: bool
     e_rounds: int
@@ -135,7 +146,7 @@ class UpdateReport:
             f"{sum(self.observations.values())} observations",
             f"log predictive before learning: {scores or 'none'}",
             f"bound {self.bound:.2f}",
-            f"{'+'.join(map(str, self.inducing_after))} inducing points",
+            held(self.kept_rows, self.inducing_after),
         ]
         if self.budget_spent:
             left = percent(max(self.open_variance))

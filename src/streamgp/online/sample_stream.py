@@ -27,13 +27,9 @@ _MANY = 8  # so many points are never at one place
 
 @dataclasses.dataclass(frozen=True)
 class Streamer:
-    """An updater that takes samples in order; with `ahead`, points come for several at a time.
-
-    Without `learn` hyperparameters stay as they are.
-    """
+    """An updater that takes samples in order. Without `learn` hyperparameters stay as they are."""
 
     updater: Updater
-    ahead: bool = True
     learn: bool = True
 
     def stream(
@@ -70,7 +66,7 @@ class Streamer:
     def _run(self, progress: Progress, rows: Rows) -> tuple[Progress, Rows, Work]:
         """The leading rows that only need to be conditioned on, perhaps none, and points for them.
 
-        Where they are not placed ahead, a row that wants a point of its own is left to an update.
+        Where they cannot be placed ahead, a row that wants a point is left to an update.
         """
         rows = self._plain(progress, rows)
         if not rows.size:
@@ -79,7 +75,7 @@ class Streamer:
         assert state is not None
         placer = self.updater.engines.of(state).placer
         settled, work = placer.settled(state, rows), Work()
-        if not settled[0] and self.ahead and placer.foresees:
+        if not settled[0] and placer.foresees:
             ready, spent = placer.prepared(state, rows, progress.updates + 1)
             settled = placer.settled(ready, rows)
             if settled[0]:
@@ -93,7 +89,7 @@ class Streamer:
         state = progress.state
         if state is None or updater.forgetting.factor < 1:
             return none
-        if not updater.engines.of(state).learner.can_filter or not _has_spread(state):
+        if not _has_spread(state):
             return none
         introduced = np.asarray([progress.seen[name] > 0 for name in rows.names])
         rows = rows.take(slice(_leading(introduced[rows.channel])))
@@ -118,6 +114,10 @@ class Streamer:
             verdict = judged(progress, run, scored, one_by_one=True)
             before = _leading(~verdict.is_outlier)
             if before < run.size:
+                return self._filtered(progress, run.take(slice(before)))
+        if self.learn and updater.schedule(progress.state).cost_grows:
+            before = progress.doubt.until_strong(scored.normal)
+            if before < run.size:  # an update of that row learns from it at once
                 return self._filtered(progress, run.take(slice(before)))
         check(after.is_finite(progress.state))
         return run, updater.seen(progress, after, run, scored, learned=False, one_by_one=True)

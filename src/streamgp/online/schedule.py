@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from streamgp.data.batch import Rows
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
+from streamgp.online.doubt import Doubt
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 
@@ -23,6 +24,7 @@ _SEVERAL = 5000  # as long as there are no more; from then on it grows with the 
 _FARTHEST = 10  # up to one over this
 _CELLS_APART = 10  # the same, of M steps that see the past as cells
 _OFTEN = 10  # such M steps come that many times as often as `every` says
+_ANEW = 2.0  # growth of the data between two times that learning begins anew
 _BRIEF = 4  # evaluations of the bound in an M step that goes on from a recent one
 
 
@@ -57,9 +59,25 @@ class Schedule:
         """
         if not learn or self.rule is None or self._is_flat(progress, rows):
             return False
-        if progress.total + rows.size < progress.learned_at + self._pause(progress):
+        waits = progress.total + rows.size < progress.learned_at + self._pause(progress)
+        if waits and not self.is_in_doubt(progress.doubt):
             return False
         return self._is_steady(progress) or surprise() < _CALM
+
+    def is_time_for_starts(self, progress: Progress, rows: Rows) -> bool:
+        """Whether an update that learns also tries hyperparameters that begin anew.
+
+        That takes all rows. It is done when they have doubled, or when they came as nobody
+        expected.
+        """
+        if not self.cost_grows:
+            return False
+        total = progress.total + rows.size
+        return progress.doubt.is_strong or total >= _ANEW * progress.started_at
+
+    def is_in_doubt(self, doubt: Doubt) -> bool:
+        """Whether rows came so unexpectedly that hyperparameters are learned without waiting."""
+        return self.cost_grows and self.rule is not None and doubt.is_strong
 
     def rule_for(self, progress: Progress, rows: Rows) -> VEM | None:
         """How an update with these rows learns hyperparameters, if it does.
@@ -69,7 +87,8 @@ class Schedule:
         """
         if self.rule is None or not self.cost_grows or progress.learned_at < 1:
             return self.rule
-        if _growths(progress.total + rows.size) > _growths(progress.learned_at):
+        grown = _growths(progress.total + rows.size) > _growths(progress.learned_at)
+        if grown or progress.doubt.is_strong:
             return self.rule
         return dataclasses.replace(self.rule, evaluations=min(_BRIEF, self.rule.evaluations))
 
@@ -87,6 +106,8 @@ class Schedule:
         """How many of these samples, taken one by one, come before one that learns."""
         if not learn or self.rule is None or (rows.size and self._is_flat(progress, rows)):
             return rows.size
+        if self.is_in_doubt(progress.doubt):
+            return 0
         return max(progress.learned_at + self._pause(progress) - progress.total, 1) - 1
 
     def is_due_in_parts(self, seen: int, learned_at: int) -> bool:

@@ -16,8 +16,7 @@ import numpy as np
 from streamgp.data.axes import Axis, input_names
 from streamgp.data.batch import Rows
 from streamgp.inducing.engines import Engine
-from streamgp.inference.asking import Asking
-from streamgp.inference.engine import AnyState
+from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.inference.vem import VEM
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
@@ -38,6 +37,13 @@ class _Tried(NamedTuple):
     learned: MultiTaskGP
     score: float
 
+    @classmethod
+    def of(cls, start: MultiTaskGP, learned: MultiTaskGP, bound: float) -> "_Tried":
+        """Priors count; what is not finite ranks last."""
+        theta, (centre, width) = free_vector(learned), prior_of(learned)
+        score = bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))
+        return cls(start, learned, score if np.isfinite(score) else -np.inf)
+
 
 @dataclasses.dataclass(frozen=True)
 class Starts:
@@ -57,23 +63,25 @@ class Starts:
     rows: Rows
     axes: Sequence[Axis]
 
-    def best(self) -> Asking[MultiTaskGP]:
+    def best(self) -> MultiTaskGP:
         """The hyperparameters to learn from."""
-        best = yield from self._tried(self.before.model)
-        best = yield from self._with_best_lengthscales(best)
+        best = self._tried(self.before.model)
+        best = self._with_best_lengthscales(best)
         for start in self._with_other_weights(best.start):
-            best = _better(best, (yield from self._tried(start)))
-        return (yield from self._tried(best.learned, _MORE)).learned
+            best = _better(best, self._tried(start))
+        return self._tried(best.learned, _MORE).learned
 
     @functools.cached_property
     def _some(self) -> Rows:
-        """The rows, or some of them at random where there are many."""
+        """The rows, or some of them where there are many: the latest in time, else at random."""
         if self.rows.size <= _ROWS:
             return self.rows
+        if self.engine.learner.parts_follow_time:
+            return self.rows.take(np.argsort(self.rows.x[:, 0], kind="stable")[-_ROWS:])
         generator = np.random.default_rng(self.specification.seed)
         return self.rows.take(np.sort(generator.permutation(self.rows.size)[:_ROWS]))
 
-    def _with_best_lengthscales(self, best: _Tried) -> Asking[_Tried]:
+    def _with_best_lengthscales(self, best: _Tried) -> _Tried:
         """Shorter ones of all latent functions, as long as that helps; then different ones."""
         count = len(best.start.kernels)
         if not free_size(best.start.kernels):
@@ -81,13 +89,13 @@ class Starts:
         factor = 1.0
         while factor > _SHORTEST:
             factor *= _SHORTER
-            other = yield from self._tried(self._with_lengthscales([factor] * count))
+            other = self._tried(self._with_lengthscales([factor] * count))
             if other.score <= best.score:
                 break
             best = other
         if count > 1:
             factors = [2 * factor * _SHORTER ** (k / (count - 1)) for k in range(count)]
-            other = yield from self._tried(self._with_lengthscales(factors))
+            other = self._tried(self._with_lengthscales(factors))
             best = _better(best, other)
         return best
 
@@ -115,15 +123,25 @@ class Starts:
                 channels.append(channel)
             yield replaced(model, channels=tuple(channels))
 
-    def _tried(self, start: MultiTaskGP, evaluations: int = _EVALUATIONS) -> Asking[_Tried]:
+    def _tried(self, start: MultiTaskGP, evaluations: int = _EVALUATIONS) -> _Tried:
         rule = VEM(rounds=1, evaluations=evaluations)
         placer, learner = self.engine.placer, self.engine.learner.with_rule(rule)
         points = placer.wanted(self.before, self._some, start, 1)
         moved = placer.move(self.before, points)
-        learned, bound = yield from learner.trying(moved, self._some, start)
-        theta, (centre, width) = free_vector(learned), prior_of(learned)
-        score = bound - 0.5 * float(np.sum(((theta - centre) / width) ** 2))
-        return _Tried(start, learned, score if np.isfinite(score) else -np.inf)
+        return _Tried.of(start, *learner.trying(moved, self._some, start))
+
+
+def better(
+    learner: AnyLearner, state: AnyState, rows: Rows, starts: Sequence[MultiTaskGP]
+) -> MultiTaskGP:
+    """Of some hyperparameters, those from which all data are explained best after a short while."""
+    best: _Tried | None = None
+    short = learner.with_rule(VEM(rounds=1, evaluations=_MORE))
+    for start in starts:
+        tried = _Tried.of(start, *short.trying(state, rows, start))
+        best = tried if best is None else _better(best, tried)
+    assert best is not None
+    return best.learned
 
 
 def _better(one: _Tried, other: _Tried) -> _Tried:

@@ -7,15 +7,18 @@ It is no signature: who can write the file can write the digest.
 
 import hashlib
 import json
+from typing import Any
 
+import numpy as np
 import safetensors.numpy
 
 from streamgp.errors import FileError, problem
-from streamgp.persistence.documents import Document, Tensors
-from streamgp.persistence.migrations import MIGRATIONS
 from streamgp.version import __version__
 
-FORMAT = 3
+Document = dict[str, Any]  # of JSON
+Tensors = dict[str, np.ndarray]
+
+FORMAT = 4
 
 _NAME = "streamgp"
 _BLANK = "0" * 64
@@ -36,41 +39,19 @@ def seal(contents: Document, tensors: Tensors) -> bytes:
 
 
 def unseal(data: bytes) -> tuple[Document, Tensors]:
-    """Contents and tensors, brought to the present format."""
-    return brought_up(*opened(data))
-
-
-def opened(data: bytes) -> tuple[Document, Tensors]:
-    """The document and the tensors as they were written, in a format that is known."""
+    """Contents and tensors as they were written."""
     document, tensors = _parts(data)
-    version = document["version"]
-    if version > FORMAT:
+    if document["version"] != FORMAT:
         raise FileError(
             problem(
-                f"a file of format {FORMAT} at most, which is what streamgp {__version__} reads",
-                f"format {version}, written by streamgp {document.get('streamgp')}",
-                "Install that version of streamgp, or a newer one.",
+                f"a file of format {FORMAT}, which is what streamgp {__version__} reads",
+                f"format {document['version']}, written by streamgp {document.get('streamgp')}",
+                "Install that version of streamgp.",
             )
         )
     digest = str(document.get("digest")).encode()
     if _digest(data.replace(digest, _BLANK.encode(), 1)) != digest:
         raise _damaged("bytes that have changed since they were written")
-    return document, tensors
-
-
-def brought_up(document: Document, tensors: Tensors) -> tuple[Document, Tensors]:
-    """Contents and tensors in the present format."""
-    version = document["version"]
-    for old in range(version, FORMAT):
-        if old not in MIGRATIONS:
-            raise FileError(
-                problem(
-                    f"a file of format {old + 1} to {FORMAT}",
-                    f"format {version}, written by streamgp {document.get('streamgp')}",
-                    "Load and save it with a version of streamgp that reads both.",
-                )
-            )
-        document, tensors = MIGRATIONS[old](document, tensors)
     return document["contents"], tensors
 
 

@@ -12,11 +12,10 @@ from streamgp.errors import FileError, problem
 from streamgp.inducing import Fixed, as_given, as_strategy
 from streamgp.inducing.engines import Engines
 from streamgp.inference.cells import Cells
-from streamgp.inference.chain.state import ChainState
 from streamgp.inference.learner import Learner
 from streamgp.inference.memory import Memory
+from streamgp.inference.over_time.state import RowState
 from streamgp.inference.past import Past, empty
-from streamgp.inference.sites import Site
 from streamgp.inference.state import State
 from streamgp.model.means import Mean
 from streamgp.model.multitask import MultiTaskGP
@@ -25,11 +24,10 @@ from streamgp.online.batch_update import Updater
 from streamgp.online.calibration import COVERED, Calibration
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
-from streamgp.parameters import Frozen, Module, Node, fixed, free_size, replaced
-from streamgp.persistence.chain_states import Trusted, check_chain
-from streamgp.persistence.container import seal, unseal
-from streamgp.persistence.documents import Document, Tensors
+from streamgp.parameters import Module, Node, free_size
+from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.requirements import require
+from streamgp.persistence.row_states import Trusted, check_rows
 from streamgp.persistence.values import attributes, decode, encode
 
 
@@ -82,15 +80,14 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
         "learner": updater.engines.settings,
         "inducing": as_given(updater.engines.strategy),
         "engine": updater.engines.choice,
-        "open_rows": updater.engines.open_rows,
+        "keep": updater.engines.keep,
         "forgetting": updater.forgetting,
         "batch_rows": updater.batch_rows,
         "outliers": updater.outliers,
         "progress": whole.progress,
         "notes": whole.notes,
+        "bookkeeping": whole.bookkeeping,
     }
-    if whole.bookkeeping:
-        parts["bookkeeping"] = whole.bookkeeping
     return {name: encode(part, name, tensors) for name, part in parts.items()}, tensors
 
 
@@ -120,12 +117,7 @@ def fitting(what: str, remedy: str) -> Iterator[None]:
 
 def build(contents: Document, tensors: Tensors) -> Contents:
     """A model's parts from JSON and arrays; whether they fit together is not looked at."""
-    # Parts that the first files did not have.
-    gained: Document = {
-        "scale": True, "seasons": (), "over_time": False, "notes": {}, "bookkeeping": {},
-        "engine": "auto", "outliers": "keep", "open_rows": 0,
-    }  # fmt: skip
-    parts = gained | {name: decode(part, tensors) for name, part in contents.items()}
+    parts = {name: decode(part, tensors) for name, part in contents.items()}
     asked = (
         "channels",
         "latents",
@@ -139,18 +131,10 @@ def build(contents: Document, tensors: Tensors) -> Contents:
     )
     specification = Specification(**{name: parts[name] for name in asked})
     strategy = as_strategy(parts["inducing"])
-    engines = Engines(parts["engine"], strategy, parts["learner"], parts["open_rows"])
+    engines = Engines(parts["engine"], strategy, parts["learner"], parts["keep"])
     rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
     updater = Updater(specification, engines, *rules)
-    return Contents(updater, _with_axes(parts["progress"]), parts["notes"], parts["bookkeeping"])
-
-
-def _with_axes(progress: Progress) -> Progress:
-    """The first files did not say what inputs are: they were numbers."""
-    if not isinstance(progress.state, State) or progress.schema.axes:
-        return progress
-    axes = (Axis(),) * progress.state.points[0].shape[1]
-    return dataclasses.replace(progress, schema=dataclasses.replace(progress.schema, axes=axes))
+    return Contents(updater, parts["progress"], parts["notes"], parts["bookkeeping"])
 
 
 # -- do the parts fit each other? --------------------------------------------------------------
@@ -207,26 +191,26 @@ def _is_record(record: Calibration) -> bool:
 
 
 def _check_state(
-    state: State | ChainState, updater: Updater, axes: Sequence[Axis], trusted: Trusted
+    state: State | RowState, updater: Updater, axes: Sequence[Axis], trusted: Trusted
 ) -> None:
     """The state has the structure and the shapes of one that the specification makes."""
     _check_model(state.model, updater.specification, axes)
-    theta, remembered = free_size(state.model), [state.memory.gradient, state.memory.precision]
-    require(_sizes(remembered) == [(theta,), (theta, theta)], "a memory of that size")
     require(state.heard.shape == (len(state.model.channels),), "counts of every channel")
     require(bool(np.all(state.heard >= 0)), "counts that are not negative")
-    if isinstance(state, ChainState):
-        check_chain(state, axes, trusted)
+    if isinstance(state, RowState):
+        check_rows(state, axes, trusted)
     else:
-        _check_dense(state, updater, axes)
+        _check_dense(state, axes)
 
 
-def _check_dense(state: State, updater: Updater, axes: Sequence[Axis]) -> None:
+def _check_dense(state: State, axes: Sequence[Axis]) -> None:
+    theta, remembered = free_size(state.model), [state.memory.gradient, state.memory.precision]
+    require(_sizes(remembered) == [(theta,), (theta, theta)], "a memory of that size")
     widths = {z.shape[1] for z in state.points if z.ndim == 2}
     require(len(widths) == 1 and all(z.ndim == 2 for z in state.points), "inducing points")
     require(widths.pop() == len(axes), "an axis for every input column")
     require(len(state.points) == sum(state.model.draws), "points of every latent function")
-    _check_sizes(state, factorised=updater.engines.settings.factorised)
+    _check_sizes(state)
     require(_is_double(state) and state.is_finite(), "finite numbers in the state")
 
 
@@ -234,40 +218,23 @@ def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequenc
     for channel, likelihood in zip(model.channels, specification.channels.values(), strict=True):
         require(type(channel.likelihood) is type(likelihood), "each channel's own likelihood")
         require(channel.likelihood.latents == likelihood.latents, "each channel's likelihood")
-    prototype = _with_fixed_scales(specification.prototype(input_names(axes), axes), model)
+    prototype = specification.prototype(input_names(axes), axes)
     require(_shapes(model) == _shapes(prototype), "hyperparameters of the specification")
 
 
-def _with_fixed_scales(prototype: MultiTaskGP, model: MultiTaskGP) -> MultiTaskGP:
-    """The prototype with scales fixed where the model's are."""
-    # Models from files of older formats keep their scales: what data said under them is mixed, and
-    # could not be read under others.
-    channels = tuple(
-        replaced(own, scale=fixed(own.scale.value)) if isinstance(channel.scale, Frozen) else own
-        for own, channel in zip(prototype.channels, model.channels, strict=True)
-    )
-    return replaced(prototype, channels=channels)
-
-
-def _check_sizes(state: State, *, factorised: bool) -> None:
+def _check_sizes(state: State) -> None:
     model, sizes = state.model, [len(z) for z in state.points]
-    blank = empty(model.outputs, sizes, model.basis_size, factorised=factorised)
+    blank = empty(model.outputs, sizes, model.basis_size)
     require(_sizes(state.past.arrays()) == _sizes(blank.arrays()), "a past of that size")
-    if state.merged is not None:
-        blocks = [*sizes, model.basis_size * len(model.outputs.channel)]
-        blocks = blocks if factorised else [sum(blocks)]
-        found = _sizes([*state.merged.linear, *state.merged.precision])
-        wanted = [*((size,) for size in blocks), *((size, size) for size in blocks)]
-        require(found == wanted, "a merged site of that size")
     if state.cells is not None:
-        _check_cells(state.cells, state, factorised=factorised)
+        _check_cells(state.cells, state)
 
 
-def _check_cells(cells: Cells, state: State, *, factorised: bool) -> None:
+def _check_cells(cells: Cells, state: State) -> None:
     blank, size = Cells.none(state.model, state.points[0].shape[1]), cells.size
     wanted = [(size, *array.shape[1:]) for array in blank.arrays()[:-2]]
     wanted += _sizes(blank.arrays()[-2:])
-    require(not factorised and _sizes(cells.arrays()) == wanted, "cells of that size")
+    require(_sizes(cells.arrays()) == wanted, "cells of that size")
     inside = (cells.channel >= 0) & (cells.channel < len(state.model.channels))
     whole = cells.channel.shape == (size,) and cells.channel.dtype == np.int64
     require(whole and bool(inside.all()), "the channel of each cell")
@@ -281,7 +248,7 @@ def _is_double(state: State) -> bool:
     """Whether every number is finite and of double precision; a model may have whole ones too."""
     of_model = [array for array in _arrays(state.model) if array.dtype.kind == "f"]
     cells = () if state.cells is None else tuple(state.cells.arrays())
-    parts = (state.points, state.past, state.memory, state.heard, state.merged, cells)
+    parts = (state.points, state.past, state.memory, state.heard, cells)
     numbers = [*of_model, *_arrays(parts)]
     return all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
 
@@ -293,7 +260,7 @@ def _arrays(tree: Any) -> Iterator[np.ndarray]:
     elif isinstance(tree, tuple):
         for part in tree:
             yield from _arrays(part)
-    elif isinstance(tree, Node | Module | Site | Past | Memory):
+    elif isinstance(tree, Node | Module | Past | Memory):
         for field in dataclasses.fields(tree):  # type: ignore[arg-type]
             yield from _arrays(getattr(tree, field.name))
 
@@ -304,7 +271,7 @@ def _shapes(tree: Any) -> Any:
         return tree.shape
     if isinstance(tree, np.ndarray):
         return tree.shape, tree.tobytes()
-    if isinstance(tree, float):  # how wide a prior is, which was otherwise in older versions
+    if isinstance(tree, float):  # how wide a prior is, which first data may say
         return float
     if isinstance(tree, tuple):
         return tuple(map(_shapes, tree))

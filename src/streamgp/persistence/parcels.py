@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from streamgp.persistence.container import seal, unseal
+from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.contents import fitting
-from streamgp.persistence.documents import Document, Tensors
 from streamgp.persistence.values import decode, encode
 
 

@@ -1,8 +1,8 @@
-"""A model in pieces, for places that can replace a part of it: most of a long chain never changes.
+"""A model in pieces, for places that can replace a part of it: most of a long past never changes.
 
-A model is a head and, if its past is kept as a chain, one piece per segment. No segment is ever
-changed, so an update leaves all pieces but the last one or two as they were. A piece is known by
-its digest. The head has all the rest, and a digest of the list of pieces.
+A model is a head and, if its past is kept as rows over time, one piece per block of rows. No block
+is ever changed, so an update leaves all pieces but the last one or two as they were. A piece is
+known by its digest. The head has all the rest, and a digest of the list of pieces.
 """
 
 import dataclasses
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from streamgp.errors import FileError, problem
-from streamgp.inference.chain.segments import Segment
-from streamgp.inference.chain.state import ChainState
-from streamgp.persistence.container import FORMAT, brought_up, opened, seal
+from streamgp.inference.over_time.kept import Kept
+from streamgp.inference.over_time.state import RowState
+from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.contents import (
     Contents,
     build,
@@ -27,11 +27,10 @@ from streamgp.persistence.contents import (
     pack,
     writing,
 )
-from streamgp.persistence.documents import Document, Tensors
 from streamgp.persistence.requirements import require
 from streamgp.persistence.values import decode, encode
 
-_SEGMENT, _LIST = "segment", "pieces"  # what a piece has, and what a head has beside a file
+_BLOCK, _LIST = "block", "pieces"  # what a piece has, and what a head has beside a file
 
 
 class Label(NamedTuple):
@@ -49,35 +48,35 @@ class Label(NamedTuple):
 
 
 class Piece:
-    """A segment of a chain as bytes, which are made when somebody asks for them."""
+    """A block of rows as bytes, which are made when somebody asks for them."""
 
-    def __init__(self, segment: Segment):
-        self._segment = segment
+    def __init__(self, block: Kept):
+        self._block = block
 
     @functools.cached_property
     def _encoded(self) -> tuple[Document, Tensors]:
         tensors: Tensors = {}
         # Arrays are named by the place, so that those of all pieces may be held together.
-        name = repr(_place(self._segment))
-        return encode(self._segment, name, tensors), tensors
+        name = repr(_place(self._block))
+        return encode(self._block, name, tensors), tensors
 
     @functools.cached_property
     def data(self) -> bytes:
-        """The bytes; equal segments have equal ones."""
+        """The bytes; equal blocks have equal ones."""
         item, tensors = self._encoded
-        return seal({_SEGMENT: item}, tensors)
+        return seal({_BLOCK: item}, tensors)
 
-    def read_back(self) -> Segment:
-        """The segment as it will be read, or itself if it has been checked."""
-        return self._segment if self._segment in _LABELS else decode(*self._encoded)
+    def read_back(self) -> Kept:
+        """The block as it will be read, or itself if it has been checked."""
+        return self._block if self._block in _LABELS else decode(*self._encoded)
 
     @property
     def label(self) -> Label:
         """Where it goes and what it is."""
-        label = _LABELS.get(self._segment)
+        label = _LABELS.get(self._block)
         if label is None:
-            label = _label(_place(self._segment), self.data)
-            _LABELS[self._segment] = label
+            label = _label(_place(self._block), self.data)
+            _LABELS[self._block] = label
         return label
 
 
@@ -85,8 +84,8 @@ class Pieces(NamedTuple):
     """A model in pieces.
 
     Attributes:
-        head: Everything but the segments of a chain, as bytes.
-        pieces: The segments, in the order of time; none of a model without a chain.
+        head: Everything but the blocks of rows, as bytes.
+        pieces: The blocks, in the order of time; none of a model that has none.
         labels: What they are.
     """
 
@@ -100,8 +99,8 @@ class Pieces(NamedTuple):
         return len(self.head) + sum(label.size for label in self.labels)
 
 
-# Of segments that were taken apart or put together before. They have been checked.
-_LABELS: WeakKeyDictionary[Segment, Label] = WeakKeyDictionary()
+# Of blocks that were taken apart or put together before. They have been checked.
+_LABELS: WeakKeyDictionary[Kept, Label] = WeakKeyDictionary()
 
 
 def take_apart(whole: Contents) -> Pieces:
@@ -110,13 +109,13 @@ def take_apart(whole: Contents) -> Pieces:
     The work is that of the pieces that were not there the last time, and a little per piece.
     """
     state = whole.progress.state
-    if not isinstance(state, ChainState):
+    if not isinstance(state, RowState):
         return Pieces(pack(*whole))
-    pieces = tuple(map(Piece, state.segments))
+    pieces = tuple(map(Piece, state.blocks))
     with writing():
-        contents, tensors = encoded(_with_segments(whole, ()))
+        contents, tensors = encoded(_with_blocks(whole, ()))
         again = tuple(piece.read_back() for piece in pieces)
-        check(_with_segments(build(contents, tensors), again), _LABELS)
+        check(_with_blocks(build(contents, tensors), again), _LABELS)
     labels = tuple(piece.label for piece in pieces)
     contents[_LIST] = {"count": len(pieces), "digest": _digest(labels)}
     return Pieces(seal(contents, tensors), pieces, labels)
@@ -129,39 +128,38 @@ def put_together(head: bytes, pieces: Sequence[bytes]) -> Contents:
         FileError: If they are damaged, or not those of one model.
     """
     with fitting("a stored model", "Take another copy of it."):
-        document, tensors = opened(head)
-        listed = document["contents"].pop(_LIST, None)
+        contents, tensors = unseal(head)
+        listed = contents.pop(_LIST, None)
         if listed is None:
             require(not pieces, "no pieces of a model that is whole without them")
-            return decoded(*brought_up(document, tensors))
+            return decoded(contents, tensors)
         items, labels = [], []
         for data in pieces:
-            label, item, arrays = _opened_piece(data, document["version"])
+            label, item, arrays = _opened_piece(data)
             items.append(item)
             labels.append(label)
             tensors |= arrays
         if listed != {"count": len(labels), "digest": _digest(labels)}:
             raise _not_those(listed["count"], len(labels))
-        document["contents"]["progress"]["fields"]["state"]["fields"]["segments"] = {"tuple": items}
-        whole = decoded(*brought_up(document, tensors))
+        contents["progress"]["fields"]["state"]["fields"]["blocks"] = {"tuple": items}
+        whole = decoded(contents, tensors)
         state = whole.progress.state
-        if document["version"] == FORMAT and isinstance(state, ChainState):
-            _LABELS.update(zip(state.segments, labels, strict=True))
+        if isinstance(state, RowState):
+            _LABELS.update(zip(state.blocks, labels, strict=True))
     return whole
 
 
-def _with_segments(whole: Contents, segments: tuple[Segment, ...]) -> Contents:
+def _with_blocks(whole: Contents, blocks: tuple[Kept, ...]) -> Contents:
     state: Any = whole.progress.state
-    progress = dataclasses.replace(whole.progress, state=state.replace(segments=segments))
+    progress = dataclasses.replace(whole.progress, state=state.replace(blocks=blocks))
     return whole._replace(progress=progress)
 
 
-def _opened_piece(data: bytes, version: int) -> tuple[Label, Document, Tensors]:
-    """A piece of the same format as its head, as JSON and arrays."""
-    document, tensors = opened(data)
-    require(document["version"] == version, "pieces of one format")
-    item = document["contents"][_SEGMENT]
-    place = float(tensors[item["fields"]["times"]["array"]][0])
+def _opened_piece(data: bytes) -> tuple[Label, Document, Tensors]:
+    """A piece as JSON and arrays."""
+    contents, tensors = unseal(data)
+    item = contents[_BLOCK]
+    place = float(tensors[item["fields"]["time"]["array"]][0])
     return _label(place, data), item, tensors
 
 
@@ -169,9 +167,9 @@ def _label(place: float, data: bytes) -> Label:
     return Label(place, hashlib.sha256(data).digest(), len(data))
 
 
-def _place(segment: Segment) -> float:
-    """Segments follow one another, so the time at which one begins says where it goes."""
-    return float(segment.times[0])
+def _place(block: Kept) -> float:
+    """Kepts follow one another, so the time at which one begins says where it goes."""
+    return float(block.time[0])
 
 
 def _digest(labels: Iterable[Label]) -> str:

@@ -17,8 +17,7 @@ from streamgp.data.columns import loaded
 from streamgp.errors import FileError, problem
 from streamgp.parameters import Module
 from streamgp.persistence.annotations import misfit
-
-Tensors = dict[str, np.ndarray]
+from streamgp.persistence.container import Tensors
 
 _DTYPES = {
     *("float16", "float32", "float64", "bool"),

@@ -38,12 +38,9 @@ class Stream:
         while self._first is not None and done < len(y):
             self._start(build, self._first, x[done], float(y[done]))
             done += 1
-        if len(y) > done:
+        for n in range(done, len(y)):
             assert self.model is not None
-            if len(y) - done == 1:  # a single sample is faster as an ordinary update
-                self.model.update(x[done:], y[done:])
-            else:  # river asks for the result of `learn_one`, including the inducing points
-                self.model.update_many(x[done:], y[done:], ahead=False)
+            self.model.update(x[n : n + 1], y[n : n + 1])
 
     def _start(
         self,

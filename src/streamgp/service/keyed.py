@@ -180,7 +180,6 @@ def _report_of(
 ) -> sgp.UpdateReport:
     """What became of one key, as its model would report it, as far as that is known."""
     result = Result.LEARNED if learned else Result.KEPT_HYPERPARAMETERS
-    inducing = tuple(len(points) for points in model.inducing_points)
     state, progress = model.state, model._version.progress
     return sgp.UpdateReport(
         update=progress.updates,
@@ -193,7 +192,8 @@ def _report_of(
         outliers={line.channel: line.outliers for line in lines},
         bound=np.nan,
         inducing_before=(),
-        inducing_after=inducing,
+        inducing_after=() if state is None else state.sizes,
+        kept_rows=model.kept_rows,
         open_variance=model.open_variance,
         budget_spent=False,
         e_rounds=0,

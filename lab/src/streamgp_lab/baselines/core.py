@@ -8,13 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.errors import DataError, problem
-from streamgp.inference.learner import Learner
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
-from streamgp.online import lifecycle
 from streamgp.parameters import fixed, replaced, unwrap
 from streamgp.prediction.prediction import Prediction
-from streamgp_lab.problem import Data, matrix, rows
+from streamgp_lab.problem import Data, matrix
 
 T = TypeVar("T")
 
@@ -25,10 +23,12 @@ def start_model(specification: Specification, data: Data) -> MultiTaskGP:
     """The model before it has learned any data, on the scale of these data."""
     inputs = np.concatenate([matrix(x) for x, _ in data.values()])
     values = {name: np.asarray(y, float) for name, (_, y) in data.items()}
-    learner = Learner(None)
-    state = lifecycle.begin(specification, learner, inputs, values)
-    every = rows(list(specification.names), data)
-    return lifecycle.introduce(specification, learner, state, values, every).model
+    model = specification.model(inputs, next(iter(values.values())))
+    channels = [
+        specification.channel(name, values[name], inputs) if name in values else blank
+        for name, blank in zip(specification.names, model.channels, strict=True)
+    ]
+    return replaced(model, channels=tuple(channels))
 
 
 def literal_model(specification: Specification, data: Data) -> MultiTaskGP:

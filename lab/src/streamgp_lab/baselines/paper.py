@@ -20,12 +20,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from streamgp.data.batch import Batch, Rows
-from streamgp.inference.bound_gradient import ByRows, by_kernels, expected_adjoint, kernel_gradient
-from streamgp.inference.posterior import add
-from streamgp.inference.prior import Points, Prior
-from streamgp.inference.sites import RunBlocks, inner, times
-from streamgp.model.mixing import Features, Mixed, Projection
+from streamgp.data.batch import Rows
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.numerics.linalg import cholesky, solve_lower, with_nugget
@@ -39,8 +34,17 @@ from streamgp_lab.baselines.core import (
     position,
     prediction,
 )
-from streamgp_lab.baselines.gradients import by_channels
-from streamgp_lab.problem import Data, rows
+from streamgp_lab.baselines.gradients import by_kernels
+from streamgp_lab.baselines.sparse import (
+    Expected,
+    Function,
+    Points,
+    Seen,
+    expected,
+    functions,
+    mixed,
+)
+from streamgp_lab.problem import Data, matrix, rows
 
 _FAILED = 1e20  # replaces a bound that is not finite
 
@@ -72,7 +76,7 @@ class Kept(NamedTuple):
     """All that is kept of the past."""
 
     model: MultiTaskGP
-    points: Points
+    points: tuple[Points, ...]
     q: Moments
 
 
@@ -116,7 +120,7 @@ class Paper:
         self._high = np.maximum(self._high, new.x.max(axis=0))
         model = self._kept.model if self._kept else literal_model(self._specification, data)
         points = (self._grid(),) * sum(model.draws)
-        task = Task.of(model.batch(new), points, self._kept)
+        task = Task.of(new, points, self._kept)
         q, model = self._random(points), self._shaken(model)
         for _ in range(self._rounds):
             q = q.at(self._climb(task.in_moments(q, model), q.vector))
@@ -134,7 +138,7 @@ class Paper:
         sides = np.linspace(self._low, self._high, count).T
         return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
 
-    def _random(self, points: Points) -> Moments:
+    def _random(self, points: tuple[Points, ...]) -> Moments:
         """A random q to start from."""
         latents, size = len(points), len(points[0])
         mean = 0.1 * self._generator.normal(size=(latents, size))
@@ -173,39 +177,46 @@ class Paper:
         index = position(self._specification, channel)
 
         def marginal(at: Float[np.ndarray, "N P"]) -> tuple[np.ndarray, np.ndarray]:
-            batch = _unobserved(kept.model, at, index)
-            here = Here.of(kept.model, kept.points, batch)
-            found = _marginals(here, batch, _white(here.prior, kept.q))
-            return found.mean.reshape(len(at), -1), found.covariance[0]
+            here = Here.of(kept.model, kept.points, at)
+            return mixed(here.model.channels[index], *here.marginals(here.whitened(kept.q)))
 
-        return prediction(kept.model, marginal, x, index)
+        return prediction(kept.model, marginal, matrix(x), index)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Here:
-    """What a choice of hyperparameters implies for the grid and the batch."""
+    """What a choice of hyperparameters implies for the grid and for some inputs."""
 
     wrapped: MultiTaskGP
     model: MultiTaskGP  # plain
-    prior: Prior
-    cross: tuple[Float[np.ndarray, "_ N"], ...]
-    projection: Projection
-    mixed: Mixed
-    features: Features
+    functions: tuple[Function, ...]
+    seen: tuple[Seen, ...]
 
     @classmethod
-    def of(cls, wrapped: MultiTaskGP, points: Points, batch: Batch) -> "Here":
+    def of(
+        cls, wrapped: MultiTaskGP, points: tuple[Points, ...], x: Float[np.ndarray, "N P"]
+    ) -> "Here":
         model = unwrap(wrapped)
-        prior = Prior.of(model, points)
-        cross = prior.cross(batch.x)
-        projection = prior.project(batch.x, cross)
-        mixed = Mixed.of(model, batch, factorised=True)
-        return cls(wrapped, model, prior, cross, projection, mixed, mixed.features(projection))
+        own = functions(model, points)
+        return cls(wrapped, model, own, tuple(function.seen(x) for function in own))
 
-    @property
-    def designs(self) -> tuple[Float[np.ndarray, "R M"], ...]:
-        """The design of each latent function. The block of the mean functions is empty."""
-        return self.features.design[:-1]
+    def whitened(self, q: Moments) -> Moments:
+        """q of the whitened values L⁻¹u."""
+        triples = list(zip(self.functions, q.mean, q.half, strict=True))
+        return Moments(
+            np.stack([solve_lower(own.chol, mean) for own, mean, _ in triples]),
+            np.stack([solve_lower(own.chol, half) for own, _, half in triples]),
+        )
+
+    def marginals(
+        self, white: Moments
+    ) -> tuple[Float[np.ndarray, "Q N"], Float[np.ndarray, "Q N"]]:
+        """Mean and variance of each latent function at the inputs."""
+        means, variances = [], []
+        for seen, mean, half in zip(self.seen, white.mean, white.half, strict=True):
+            means.append(seen.values.T @ mean)
+            variances.append(seen.left + np.sum((half.T @ seen.values) ** 2, axis=0))
+        return np.stack(means), np.stack(variances)
 
 
 class Reference(NamedTuple):
@@ -222,37 +233,39 @@ class Reference(NamedTuple):
 class Task(NamedTuple):
     """A batch, the new grid, and what the past says there, per latent function."""
 
-    batch: Batch
-    points: Points
+    batch: Rows
+    points: tuple[Points, ...]
     past: list[list[Reference]]
 
     @classmethod
-    def of(cls, batch: Batch, points: Points, kept: Kept | None) -> "Task":
+    def of(cls, batch: Rows, points: tuple[Points, ...], kept: Kept | None) -> "Task":
         past = [[] for _ in points] if kept is None else _past(kept, points)
         return cls(batch, points, past)
 
     def in_moments(self, q: Moments, wrapped: MultiTaskGP) -> Slope:
         """The bound and its gradient as functions of the moments, by their vector."""
-        here = Here.of(wrapped, self.points, self.batch)
+        here = Here.of(wrapped, self.points, self.batch.x)
         return lambda vector: self.by_moments(q.at(vector), here)
 
     def in_parameters(self, q: Moments, wrapped: MultiTaskGP) -> Slope:
         """The bound and its gradient as functions of the free hyperparameters."""
 
         def slope(vector: np.ndarray) -> tuple[float, np.ndarray]:
-            here = Here.of(with_free(wrapped, vector), self.points, self.batch)
+            here = Here.of(with_free(wrapped, vector), self.points, self.batch.x)
             return self.by_parameters(q, here)
 
         return slope
 
     def by_moments(self, q: Moments, here: Here) -> tuple[float, Float[np.ndarray, " S"]]:
         """L_C and its derivatives by mean and factor of q; at the first batch, the usual bound."""
-        value, _, by_white, _ = self._expected(q, here, parameters=False)
+        white = here.whitened(q)
+        said = expected(here.model, self.batch, *here.marginals(white), parameters=False)
+        by_white, value = _by_white(here, white, said), said.value
         found = Moments(np.empty(q.mean.shape), np.empty(q.half.shape))
-        for i, chol in enumerate(here.prior.chols):
-            found.mean[i] = solve_lower(chol, by_white.mean[i], transpose=True)
-            found.half[i] = solve_lower(chol, by_white.half[i], transpose=True)
-            for reference in self._references(here, i):
+        for i, function in enumerate(here.functions):
+            found.mean[i] = solve_lower(function.chol, by_white.mean[i], transpose=True)
+            found.half[i] = solve_lower(function.chol, by_white.half[i], transpose=True)
+            for reference in self._references(function, i):
                 more, by_mean, by_half = _divergence(q.mean[i], q.half[i], reference)
                 value += reference.sign * more
                 found.mean[i] += reference.sign * by_mean
@@ -261,84 +274,38 @@ class Task(NamedTuple):
 
     def by_parameters(self, q: Moments, here: Here) -> tuple[float, Float[np.ndarray, " T"]]:
         """L_C and its gradient by the free hyperparameters. Of the KL terms only p_new has them."""
-        value, white, by_white, by_rows = self._expected(q, here)
-        by_design = []
-        for i, design in enumerate(here.designs):
-            for reference in self._references(here, i):
+        white = here.whitened(q)
+        said = expected(here.model, self.batch, *here.marginals(white))
+        by_white, value, by_latents = _by_white(here, white, said), said.value, []
+        for i, (function, seen) in enumerate(zip(here.functions, here.seen, strict=True)):
+            for reference in self._references(function, i):
                 value += reference.sign * _divergence(q.mean[i], q.half[i], reference)[0]
-            spread = times(self.batch, by_rows.by_covariance, design @ white.half[i])
-            by_mean = np.outer(by_rows.by_mean, white.mean[i])
-            by_design.append(by_mean + 2 * spread @ white.half[i].T)
-        of_means = here.features.design[-1]
-        by_projection, by_loadings = here.mixed.adjoint(
-            here.projection, (*by_design, of_means), by_rows.by_covariance
-        )
-        by_latents = kernel_gradient(
-            here.prior, self.batch.x, here.cross, here.projection, by_projection,
-            _by_chols(here.prior, white, by_white),
-        )  # fmt: skip
-        channels = by_channels(here.model, self.batch, by_rows, by_loadings)
-        gradients = {"kernels": by_kernels(here.model, by_latents), "channels": tuple(channels)}
+            mean, half = white.mean[i], white.half[i]
+            by_variance = said.by_variance[i]
+            by_values = np.outer(mean, said.by_mean[i])
+            by_values += 2 * half @ (half.T @ seen.values) * by_variance
+            # The whitened moments are L⁻¹ times something, and the divergence from the prior has
+            # their squares and log |L|.
+            pulled = np.outer(by_white.mean[i] - mean, mean) + (by_white.half[i] - half) @ half.T
+            by_chol = -solve_lower(function.chol, pulled, transpose=True)
+            by_chol -= np.diag(1 / np.diag(function.chol))
+            by_latents.append(function.gradient(seen, by_values, by_variance, by_chol).parameters)
+        gradients = {"kernels": by_kernels(here.model, by_latents), "channels": said.channels}
         return value, free_gradient(here.wrapped, gradients)
 
-    def _references(self, here: Here, i: int) -> list[Reference]:
+    def _references(self, function: Function, i: int) -> list[Reference]:
         """All that q of one latent function is compared with: p_new, and the past."""
-        chol = here.prior.chols[i]
-        return [Reference(-1, np.zeros(len(chol)), chol), *self.past[i]]
-
-    def _expected(
-        self, q: Moments, here: Here, *, parameters: bool = True
-    ) -> tuple[float, Moments, Moments, ByRows]:
-        """E_q[log p(y|f)], the whitened q, and the derivatives by that and by the rows."""
-        batch, white = self.batch, _white(here.prior, q)
-        at_rows = _marginals(here, batch, white)
-        by_rows = expected_adjoint(
-            here.model, batch, at_rows.mean, at_rows.covariance, parameters=parameters
-        )
-        by_white = Moments(np.empty(q.mean.shape), np.empty(q.half.shape))
-        for i, design in enumerate(here.designs):
-            by_white.mean[i] = design.T @ by_rows.by_mean
-            spread = times(batch, by_rows.by_covariance, design @ white.half[i])
-            by_white.half[i] = 2 * design.T @ spread
-        return by_rows.value, white, by_white, by_rows
+        return [Reference(-1, np.zeros(len(function.chol)), function.chol), *self.past[i]]
 
 
-def _white(prior: Prior, q: Moments) -> Moments:
-    """q of the whitened values L⁻¹u."""
-    pairs = list(zip(prior.chols, q.mean, q.half, strict=True))
-    return Moments(
-        np.stack([solve_lower(chol, mean) for chol, mean, _ in pairs]),
-        np.stack([solve_lower(chol, half) for chol, _, half in pairs]),
-    )
-
-
-def _by_chols(prior: Prior, white: Moments, by_white: Moments) -> list[Float[np.ndarray, "M M"]]:
-    """Derivatives by L of each prior, but for those through the features.
-
-    The whitened mean and factor of q are L⁻¹ times something. The divergence from the prior has
-    their squares and log |L|.
-    """
-    found = []
-    for i, chol in enumerate(prior.chols):
-        by_mean, by_half = by_white.mean[i] - white.mean[i], by_white.half[i] - white.half[i]
-        pulled = np.outer(by_mean, white.mean[i]) + by_half @ white.half[i].T
-        found.append(-solve_lower(chol, pulled, transpose=True) - np.diag(1 / np.diag(chol)))
+def _by_white(here: Here, white: Moments, said: Expected) -> Moments:
+    """Derivatives of what rows are expected to say by the whitened moments."""
+    found = Moments(np.empty(white.mean.shape), np.empty(white.half.shape))
+    for i, seen in enumerate(here.seen):
+        found.mean[i] = seen.values @ said.by_mean[i]
+        spread = (seen.values * said.by_variance[i]) @ seen.values.T
+        found.half[i] = 2 * spread @ white.half[i]
     return found
-
-
-class _Marginals(NamedTuple):
-    mean: Float[np.ndarray, " R"]
-    covariance: RunBlocks
-
-
-def _marginals(here: Here, batch: Batch, white: Moments) -> _Marginals:
-    """q(f) of each row."""
-    mean, covariance = here.features.offset, here.features.slack
-    for design, own, half in zip(here.designs, white.mean, white.half, strict=True):
-        spread = design @ half
-        mean = mean + design @ own
-        covariance = add(covariance, inner(batch, spread, spread))
-    return _Marginals(mean, covariance)
 
 
 def _divergence(
@@ -354,22 +321,16 @@ def _divergence(
     return float(value), solve_lower(chol, shift, transpose=True), by_half
 
 
-def _past(kept: Kept, points: Points) -> list[list[Reference]]:
+def _past(kept: Kept, points: tuple[Points, ...]) -> list[list[Reference]]:
     """Per latent function: the old prior at the new points, and the continual prior q̃ (Eq. 7)."""
     model = unwrap(kept.model)
-    old, new = Prior.of(model, kept.points), Prior.of(model, points)
     found = []
-    for i, cross in enumerate(old.cross_to(points)):
-        half = solve_lower(old.chols[i], cross)
-        regression = solve_lower(old.chols[i], half, transpose=True)  # K_oo⁻¹K_on
+    for i, (old, z) in enumerate(zip(functions(model, kept.points), points, strict=True)):
+        new = Function.of(old.kernel, old.origin, z)
+        half = solve_lower(old.chol, old.to(z))
+        regression = solve_lower(old.chol, half, transpose=True)  # K_oo⁻¹K_on
         spread = kept.q.half[i].T @ regression
-        covariance = with_nugget(new.grams[i]) - half.T @ half + spread.T @ spread
-        before = Reference(1, np.zeros(len(points[i])), new.chols[i])
+        covariance = with_nugget(new.gram) - half.T @ half + spread.T @ spread
+        before = Reference(1, np.zeros(len(z)), new.chol)
         found.append([before, Reference(-1, regression.T @ kept.q.mean[i], cholesky(covariance))])
     return found
-
-
-def _unobserved(model: MultiTaskGP, x: Float[np.ndarray, "N P"], channel: int) -> Batch:
-    """Inputs of a channel without observations, as a batch."""
-    width = model.channels[channel].likelihood.observation_dim
-    return model.batch(Rows(x, np.full((len(x), width), np.nan), np.full(len(x), channel)))

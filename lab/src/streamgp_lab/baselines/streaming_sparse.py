@@ -17,26 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Batch
-from streamgp.inference.bound_gradient import (
-    ByBlock,
-    adjoint,
-    by_kernels,
-    gram_adjoints,
-    summed,
-)
-from streamgp.inference.e_step import DenseSetting, Fit, e_step, first_sites
-from streamgp.inference.learner import Learner
-from streamgp.inference.m_step import maximise
-from streamgp.inference.prior import Prior
-from streamgp.inference.sites import RowSites, through
-from streamgp.inference.state import State
+from streamgp.data.batch import Rows
 from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
-from streamgp.model.mixing import Mixed, Projection
-from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
-from streamgp.numerics.linalg import NUGGET, solve_lower, with_nugget
+from streamgp.numerics.linalg import (
+    NUGGET,
+    cholesky_of_identity_plus,
+    inverse_of,
+    solve_lower,
+    with_nugget,
+)
 from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
 from streamgp.prediction.prediction import Prediction
 from streamgp_lab.baselines.core import (
@@ -47,11 +39,40 @@ from streamgp_lab.baselines.core import (
     position,
     prediction,
 )
-from streamgp_lab.baselines.gradients import by_channels, log_prior
+from streamgp_lab.baselines.gradients import climbed, log_prior, summed
+from streamgp_lab.baselines.sparse import Expected, Function, Points, Seen, expected, mixed
 from streamgp_lab.problem import Data, rows
 
 _E_ROUNDS, _E_TOLERANCE = 50, 1e-4
-_LEARNER = Learner(None)  # it makes states and predicts from them
+_SMALLEST_STEP = 8.0**-8  # of a round
+_ROUNDING = 1e-11  # relative: how far a bound may fall and still count as equal
+
+
+class Site(NamedTuple):
+    """exp(λᵀv − ½vᵀΛv), of whitened values."""
+
+    linear: Float[np.ndarray, " M"]
+    precision: Float[np.ndarray, "M M"]
+
+
+class Kept(NamedTuple):
+    """All that is kept of the past: a site at inducing points."""
+
+    model: MultiTaskGP
+    function: Function
+    site: Site
+
+    @property
+    def points(self) -> Points:
+        """The inducing points."""
+        return self.function.points
+
+
+class RowSites(NamedTuple):
+    """What each row says of the function g there: exp(b·g − ½P·g²)."""
+
+    linear: Float[np.ndarray, " N"]
+    precision: Float[np.ndarray, " N"]
 
 
 class StreamingSparse:
@@ -85,26 +106,26 @@ class StreamingSparse:
         self._evaluations = evaluations
         self._learn = True
         self._generator = np.random.default_rng(seed)
-        self._kept: State | None = None
+        self._kept: Kept | None = None
         self._updates = 0
 
     @property
     def inducing_points(self) -> tuple[np.ndarray, ...]:
-        return () if self._kept is None else self._kept.points
+        return () if self._kept is None else (self._kept.points,)
 
     def update(self, data: Data) -> None:
         """Learn a batch."""
         self._updates += 1
         new = rows(self._specification.names, data)
         kept = self._kept or self._nothing(data, new.x.shape[1])
-        task = Task(kept, kept.model.batch(new))
-        trial = task.trial(kept.model, self._placed(kept.points[0], new.x))
-        held = first_sites(trial.setting)
+        task = Task(kept, new)
+        trial = task.trial(kept.model, self._placed(kept.points, new.x))
+        held = trial.first_sites()
         for _ in range(self._rounds if self._learn else 0):
-            held = _fitted(trial, held).rows
+            held = trial.best_sites(held)
             trial = task.moved(trial, held, self._evaluations)
-        site = trial.setting.site(_fitted(trial, held).rows)
-        self._kept = _LEARNER.init(trial.wrapped, trial.prior.points).replace(merged=site)
+        site = trial.site(trial.best_sites(held))
+        self._kept = Kept(trial.wrapped, trial.function, site)
 
     def update_many(self, x: np.ndarray, y: np.ndarray) -> SampleScores:
         """Learn samples one at a time in closed form; hyperparameters and points do not change."""
@@ -114,14 +135,13 @@ class StreamingSparse:
         finally:
             self._learn = learn
 
-    def _nothing(self, data: Data, width: int) -> State:
+    def _nothing(self, data: Data, width: int) -> Kept:
         """A past without data and without inducing points."""
         model = literal_model(self._specification, data)
-        return _LEARNER.init(model, (np.zeros((0, width)),))
+        function = _function(unwrap(model), np.zeros((0, width)))
+        return Kept(model, function, Site(np.zeros(0), np.zeros((0, 0))))
 
-    def _placed(
-        self, old: Float[np.ndarray, "A P"], x: Float[np.ndarray, "N P"]
-    ) -> Float[np.ndarray, "M P"]:
+    def _placed(self, old: Points, x: Float[np.ndarray, "N P"]) -> Points:
         """Initial inducing points: a random choice of old points and of inputs of the batch."""
         wanted = self._points(self._updates)
         kept = min(len(old), wanted - wanted // self._updates)
@@ -136,61 +156,152 @@ class StreamingSparse:
         kept = learned(self._kept)
         index = position(self._specification, channel)
 
+        function, posterior = kept.function, Posterior.of(kept.site)
+        own = unwrap(kept.model).channels[index]
+
         def marginal(at: Float[np.ndarray, "N P"]) -> tuple[np.ndarray, np.ndarray]:
-            return _LEARNER.predict(kept, at, index)
+            mean, variance = posterior.at(function.seen(at))
+            return mixed(own, mean[None], variance[None])
 
         return prediction(kept.model, marginal, x, index)
+
+
+class Posterior(NamedTuple):
+    """N(mean, covariance) of whitened values, and log ∫ p(v) t(v) dv."""
+
+    mean: Float[np.ndarray, " M"]
+    covariance: Float[np.ndarray, "M M"]
+    log_evidence: float
+
+    @classmethod
+    def of(cls, site: Site) -> "Posterior":
+        chol = cholesky_of_identity_plus(site.precision)
+        covariance = inverse_of(chol)
+        mean = covariance @ site.linear
+        evidence = 0.5 * site.linear @ mean - np.sum(np.log(np.diag(chol)))
+        return cls(mean, covariance, float(evidence))
+
+    def at(self, seen: Seen) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Mean and variance of the function."""
+        explained = np.sum(seen.values * (self.covariance @ seen.values), axis=0)
+        return seen.values.T @ self.mean, explained + seen.left
+
+
+class Fit(NamedTuple):
+    """q given the past and some row sites, and its bound without what the past loses."""
+
+    sites: RowSites
+    posterior: Posterior
+    mean: Float[np.ndarray, " N"]
+    variance: Float[np.ndarray, " N"]
+    expected: Expected
+    bound: float
 
 
 class Trial(NamedTuple):
     """What a choice of hyperparameters and inducing points means for the batch and the past."""
 
     wrapped: MultiTaskGP
-    setting: DenseSetting
-    prior: Prior
-    cross: tuple[Float[np.ndarray, "_ N"], ...]
-    projection: Projection
-    mixed: Mixed
+    model: MultiTaskGP  # plain
+    batch: Rows
+    function: Function
+    seen: Seen
     half: Float[np.ndarray, "M A"]  # L_b⁻¹K_ba
     transfer: Float[np.ndarray, "A M"]  # C: a, whitened like its site, is C·v_b on average
+    carried: Site  # of a, seen through C
     lost: float  # the part of E_q[log t(a)] that the variance of a given b takes away
+
+    def site(self, sites: RowSites) -> Site:
+        """What the past and the rows say together."""
+        values = self.seen.values
+        return Site(
+            self.carried.linear + values @ sites.linear,
+            self.carried.precision + (values * sites.precision) @ values.T,
+        )
+
+    def fit(self, sites: RowSites, *, parameters: bool = False) -> Fit:
+        """q with these row sites."""
+        posterior = Posterior.of(self.site(sites))
+        mean, variance = posterior.at(self.seen)
+        said = expected(self.model, self.batch, mean[None], variance[None], parameters=parameters)
+        b, p = sites
+        squares = mean**2 + variance - self.seen.left
+        bound = said.value + posterior.log_evidence - b @ mean + 0.5 * p @ squares
+        return Fit(sites, posterior, mean, variance, said, float(bound))
+
+    def first_sites(self) -> RowSites:
+        """Where rounds begin."""
+        nothing = RowSites(*np.zeros((2, self.batch.size)))
+        if self._likelihood.conjugate:
+            return self.exact_or(nothing)
+        before = self.fit(nothing)
+        return self._sites(self._likelihood.first_site, before.mean, before.variance)
+
+    def exact_or(self, held: RowSites) -> RowSites:
+        """The exact sites of a conjugate family; of others, those that are held."""
+        if not self._likelihood.conjugate:
+            return held
+        return self._sites(self._likelihood.curvature, *np.zeros((2, self.batch.size)))
+
+    def best_sites(self, held: RowSites) -> RowSites:
+        """Rounds of natural gradients, damped so that the bound never falls."""
+        fit, step = self.fit(self.exact_or(held)), 1.0
+        for _ in range(_E_ROUNDS):
+            wanted = self._sites(self._likelihood.curvature, fit.mean, fit.variance)
+            moved = [old + step * (new - old) for old, new in zip(fit.sites, wanted, strict=True)]
+            new = self.fit(RowSites(*moved))
+            better = new.bound >= fit.bound - _ROUNDING * (1 + abs(new.bound))  # false for NaN
+            done = better and step == 1.0 and abs(new.bound - fit.bound) < _E_TOLERANCE
+            fit, step = (new, min(4 * step, 1.0)) if better else (fit, step / 8)
+            if done or step < _SMALLEST_STEP:
+                break
+        return fit.sites
+
+    @property
+    def _likelihood(self) -> Likelihood:
+        return self.model.channels[0].likelihood
+
+    def _sites(self, curvature: Any, mean: np.ndarray, variance: np.ndarray) -> RowSites:
+        """Sites of g from gradients and precisions of f = offset + w·g."""
+        [channel] = self.model.channels
+        y = self.batch.of(0, channel.likelihood.observation_dim)
+        slope, bend = curvature(y, *mixed(channel, mean[None], variance[None]))
+        weights = channel.loadings[:, 0]
+        precision = bend @ weights @ weights
+        return RowSites(slope @ weights + precision * mean, precision)
 
 
 class Task(NamedTuple):
     """The past, and the batch that comes after it."""
 
-    kept: State
-    batch: Batch
+    kept: Kept
+    batch: Rows
 
-    def trial(self, wrapped: MultiTaskGP, points: Float[np.ndarray, "M P"]) -> Trial:
-        model, (old,), site = unwrap(wrapped), self.kept.points, self.kept.site
-        prior = Prior.of(model, (points,))
-        cross = prior.cross(self.batch.x)
-        projection = prior.project(self.batch.x, cross)
-        mixed = Mixed.of(model, self.batch, factorised=False)
-        half = solve_lower(prior.chols[0], prior.cross_to((old,))[0])
+    def trial(self, wrapped: MultiTaskGP, points: Points) -> Trial:
+        model, old, site = unwrap(wrapped), self.kept.points, self.kept.site
+        function = _function(model, points)
+        half = solve_lower(function.chol, function.to(old))
         transfer = self._whitened(half.T)
-        centred = old - prior.origin
-        total = with_nugget(prior.kernels[0].matrix(centred, centred))
+        centred = old - model.origin
+        total = with_nugget(function.kernel.matrix(centred, centred))
         # K_aa − Q_aa, whitened.
         left = self._whitened(self._whitened(total).T) - transfer @ transfer.T
-        lost = -0.5 * float(np.vdot(site.precision[0], left))
-        setting = DenseSetting(
-            model, self.batch, mixed.features(projection), through(site, [transfer])
-        )
-        return Trial(wrapped, setting, prior, cross, projection, mixed, half, transfer, lost)
+        lost = -0.5 * float(np.vdot(site.precision, left))
+        carried = Site(transfer.T @ site.linear, transfer.T @ site.precision @ transfer)
+        seen = function.seen(self.batch.x)
+        return Trial(wrapped, model, self.batch, function, seen, half, transfer, carried, lost)
 
     def _whitened(self, matrix: Float[np.ndarray, "A _"]) -> Float[np.ndarray, "A _"]:
         """L_a⁻¹ times a matrix, by the prior that the site is whitened by."""
-        return solve_lower(self.kept.prior.chols[0], matrix)
+        return solve_lower(self.kept.function.chol, matrix)
 
     def _unwhitened(self, matrix: Float[np.ndarray, "A _"]) -> Float[np.ndarray, "A _"]:
         """L_a⁻ᵀ times a matrix."""
-        return solve_lower(self.kept.prior.chols[0], matrix, transpose=True)
+        return solve_lower(self.kept.function.chol, matrix, transpose=True)
 
     def moved(self, trial: Trial, held: RowSites, evaluations: int) -> Trial:
         """Better hyperparameters and inducing points for these row sites."""
-        points, theta = trial.prior.points[0], free_vector(trial.wrapped)
+        points, theta = trial.function.points, free_vector(trial.wrapped)
         # Points move in units of the standard deviation of the inputs.
         spread = np.std(self.batch.x, axis=0) + 1e-12
 
@@ -204,85 +315,73 @@ class Task(NamedTuple):
             gradient = np.concatenate([by_theta, np.ravel(spread * by_points)])
             return value / self.batch.size, gradient / self.batch.size
 
-        start = np.concatenate([theta, np.zeros(points.size)])
-        return at(maximise(objective, start, evaluations=evaluations)[0])
+        return at(climbed(objective, np.concatenate([theta, np.zeros(points.size)]), evaluations))
 
-    def bound(
-        self, trial: Trial, held: RowSites
-    ) -> tuple[float, Float[np.ndarray, " T"], Float[np.ndarray, "M P"]]:
-        """The bound with the priors of hyperparameters, and its gradient by them and by points."""
-        setting, model = trial.setting, trial.setting.model
-        fit, by_rows, (block,) = adjoint(setting, held)
-        by_projection, by_loadings = trial.mixed.adjoint(
-            trial.projection, (block.design,), by_rows.by_covariance
+    def bound(self, trial: Trial, held: RowSites) -> tuple[float, Float[np.ndarray, " T"], Points]:
+        """The bound with the priors of hyperparameters, and its gradient by them and by points.
+
+        Exact sites follow the hyperparameters. The bound is at its top in them, so they add nothing
+        to its gradient.
+        """
+        fit = trial.fit(trial.exact_or(held), parameters=True)
+        (b, p), posterior, said, values = fit.sites, fit.posterior, fit.expected, trial.seen.values
+        [by_mean], [by_variance] = said.by_mean, said.by_variance
+        by_mean = by_mean - b + p * fit.mean
+        by_explained = by_variance + 0.5 * p
+        spread = posterior.covariance @ values
+        pulled = spread @ by_mean
+        crossed = np.outer(pulled, posterior.mean)
+        by_linear = posterior.mean + pulled
+        by_precision = -0.5 * (np.outer(posterior.mean, posterior.mean) + posterior.covariance)
+        by_precision -= 0.5 * (crossed + crossed.T) + (spread * by_explained) @ spread.T
+        by_values = 2 * (by_precision @ values * p + spread * by_explained)
+        by_values += np.outer(by_linear, b) + np.outer(posterior.mean, by_mean)
+        by_kernel, by_points = self._by_kernel(
+            trial, by_values, by_variance, Site(by_linear, by_precision)
         )
-        by_kernel, by_points = self._by_kernel(trial, block, by_projection)
-        channels = by_channels(model, self.batch, by_rows, by_loadings)
-        _add_exact_sites(channels[0]["likelihood"], setting, fit, block)
-        gradients = {"kernels": by_kernels(model, [by_kernel]), "channels": tuple(channels)}
+        gradients = {"kernels": (by_kernel,), "channels": said.channels}
         prior, by_prior = log_prior(trial.wrapped)
         by_theta = free_gradient(trial.wrapped, gradients) + by_prior
         return fit.bound + trial.lost + prior, by_theta, by_points
 
     def _by_kernel(
-        self, trial: Trial, block: ByBlock, by_projection: Projection
-    ) -> tuple[dict[str, Any], Float[np.ndarray, "M P"]]:
+        self,
+        trial: Trial,
+        by_values: Float[np.ndarray, "M N"],
+        by_left: Float[np.ndarray, " N"],
+        by_site: Site,
+    ) -> tuple[dict[str, Any], Points]:
         """Derivatives by the kernel's parameters and by the inducing points b.
 
         K(b, x) enters through the batch, K(b, a) and K(a, a) through the past, K(b, b) through
         both.
         """
-        prior = trial.prior
-        kernel, z, x = prior.kernels[0], prior.points[0] - prior.origin, self.batch.x - prior.origin
-        old = self.kept.points[0] - prior.origin
-        by_past, by_old = self._by_past(trial, block)
-        by_gram, by_cross, by_diagonal = gram_adjoints(
-            prior, 0, trial.projection, by_projection, -by_past @ trial.half.T
+        function, old = trial.function, self.kept.points - trial.function.origin
+        kernel, z = function.kernel, function.points - function.origin
+        by_past, by_old = self._by_past(trial, by_site)
+        found, by_points = function.gradient(
+            trial.seen, by_values, by_left, -by_past @ trial.half.T
         )
-        by_kernel = kernel.pullback(z, z, by_gram, prior.grams[0])
-        for more in (
-            kernel.pullback(z, x, by_cross, trial.cross[0]),
-            kernel.diagonal_pullback(x, by_diagonal),
-            kernel.pullback(z, old, by_past),
-            kernel.pullback(old, old, by_old),
-        ):
-            by_kernel = summed(by_kernel, more)
-        # Each point stands in a row and in a column of K(b, b), which is symmetric.
-        by_points = 2 * kernel.input_gradient(z, z, by_gram, prior.grams[0])
-        by_points += kernel.input_gradient(z, x, by_cross, trial.cross[0])
-        return by_kernel, by_points + kernel.input_gradient(z, old, by_past)
+        found = summed(found, kernel.pullback(z, old, by_past))
+        found = summed(found, kernel.pullback(old, old, by_old))
+        return found, by_points + kernel.input_gradient(z, old, by_past)
 
     def _by_past(
-        self, trial: Trial, block: ByBlock
+        self, trial: Trial, by_site: Site
     ) -> tuple[Float[np.ndarray, "M A"], Float[np.ndarray, "A A"]]:
         """Derivatives by K(b, a) and K(a, a)."""
-        prior, site = trial.prior, self.kept.site
-        seen = site.precision[0] @ trial.transfer
-        by_transfer = 2 * seen @ block.precision + np.outer(site.linear[0], block.linear)
+        site = self.kept.site
+        seen = site.precision @ trial.transfer
+        by_transfer = 2 * seen @ by_site.precision + np.outer(site.linear, by_site.linear)
         by_transfer += seen  # through what is lost
-        by_past = solve_lower(prior.chols[0], self._unwhitened(by_transfer).T, transpose=True)
-        by_old = -0.5 * self._unwhitened(self._unwhitened(site.precision[0]).T)
+        pulled = self._unwhitened(by_transfer).T
+        by_past = solve_lower(trial.function.chol, pulled, transpose=True)
+        by_old = -0.5 * self._unwhitened(self._unwhitened(site.precision).T)
         by_old.flat[:: len(by_old) + 1] *= 1 + NUGGET
         return by_past, by_old
 
 
-def _fitted(trial: Trial, held: RowSites) -> Fit:
-    return e_step(trial.setting, held, rounds=_E_ROUNDS, tolerance=_E_TOLERANCE)[0]
-
-
-def _add_exact_sites(
-    by_likelihood: dict[str, Any], setting: DenseSetting, fit: Fit, block: ByBlock
-) -> None:
-    """Add how exact sites depend on the noise, where the only channel has such."""
-    by_precision = tuple(
-        own + 0.5 * explained
-        for own, explained in zip(block.row_precision, fit.marginals.explained, strict=True)
-    )
-    offset = setting.features.offset
-    for group, likelihood, mean, by_p in of_groups(
-        setting.model, setting.batch, offset, by_precision
-    ):
-        if likelihood.conjugate:
-            by_b = block.row_linear[group.flat].reshape(-1, group.latents)
-            for name, more in likelihood.site_gradient(group.y, mean, by_b, by_p).items():
-                by_likelihood[name] = by_likelihood[name] + more
+def _function(model: MultiTaskGP, points: Points) -> Function:
+    """The only latent function of a plain model."""
+    [kernel] = model.latent_kernels
+    return Function.of(kernel, model.origin, points)

@@ -13,6 +13,9 @@ _TEXT = """# Licences
 
 streamgp has the MIT licence. These are the licences of what it needs, as the installed packages
 state them in their metadata. `streamgp-lab check licences` writes this page.
+
+The compiled module contains parts of nanobind (BSD-3-Clause) and of robin-map (MIT). Their licences
+are in `core/licences/` and in every wheel.
 """
 _NOT_FOR_USERS = ("dev", "docs")
 _LONGEST = 60  # characters of a licence; some packages put the whole text there

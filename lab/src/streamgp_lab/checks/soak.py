@@ -22,7 +22,6 @@ import numpy as np
 
 import streamgp as sgp
 from streamgp.inducing import AbstractStrategy
-from streamgp.inference.carry import Carry, Marginals, Projection
 from streamgp.inference.state import State
 from streamgp_lab.checks import command
 from streamgp_lab.checks.worlds import FAMILIES, Batch, World
@@ -39,8 +38,6 @@ class Kind(NamedTuple):
     names: tuple[str, ...]
     latents: int | None = None
     width: int = 1
-    factorised: bool = False
-    carry: Carry = Projection()
     largest: int = 8  # rows in a batch
 
 
@@ -66,8 +63,6 @@ def kinds(seed: int, names: Sequence[str], mixtures: int) -> list[Kind]:
                 own,
                 latents=1 + index % 3,
                 width=2 if index == 1 else 1,
-                factorised=index == 4,
-                carry=Marginals() if index == 2 else Projection(),
                 largest=100 if index == 0 else 8,
             )
         )
@@ -85,8 +80,6 @@ def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None
         latents=kind.latents,
         inducing=_placement(world, generator),
         forgetting=float(generator.choice([1.0, 1.0, 0.95])),
-        factorised=kind.factorised,
-        carry=kind.carry,
         seed=int(generator.integers(100)),
     )
     steps = int(generator.integers(20, 120))
@@ -139,9 +132,9 @@ def _check(model: sgp.ContinualGP) -> None:
     state = model.state
     assert state is not None
     assert state.is_finite(), "not finite"
-    precisions = [state.memory.precision]
+    precisions = []
     if isinstance(state, State):
-        precisions += state.site.precision
+        precisions += [state.memory.precision, state.site.precision]
     for what in precisions:
         values = np.linalg.eigvalsh(what) if what.size else np.zeros(1)
         assert values[0] >= -ROUNDING * max(values[-1], 1.0), f"precision of {values[0]}"

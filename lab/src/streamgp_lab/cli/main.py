@@ -28,6 +28,8 @@ examples:
     streamgp-lab bench --list
     streamgp-lab bench samples --repeats 5
     streamgp-lab bench start growth --against folder-of-another-version
+    streamgp-lab bench core --against ca6adae
+    streamgp-lab bench over_time --full --against ca6adae
     streamgp-lab bench record --against folder-of-another-version
     streamgp-lab bench long --full
     streamgp-lab bench dimensions --own --only powerplant --only winequality
@@ -37,7 +39,7 @@ _CHECK = """
 examples:
     streamgp-lab check --list
     streamgp-lab check all
-    streamgp-lab check carry --seeds 2
+    streamgp-lab check pruning --seeds 2
     streamgp-lab check soak --seconds 600
 """
 _SOAK = """
@@ -49,9 +51,8 @@ examples:
     streamgp-lab check soak --seed 3 --only 2 17
 """
 
-QUICK = ("carry", "pruning", "coverage", "river_stream")  # what `check all` runs, in this order
+QUICK = ("pruning", "coverage", "river_stream")  # what `check all` runs, in this order
 CHECKS = {
-    "carry": "compare the rules for moving knowledge to other inducing points",
     "pruning": "compare rules for dropping inducing points when the budget is full",
     "coverage": "measure how often intervals contain held-out data, for every likelihood",
     "river_stream": "compare the river estimator with river's own models on a stream of polls",
@@ -135,9 +136,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the folder for the environments of other libraries (default: %(default)s)",
     )  # fmt: skip
     bench.add_argument(
-        "--against", type=Path, metavar="FOLDER",
-        help="a checkout of another version of streamgp, which start and growth measure too, "
-        "and record instead",
+        "--against", metavar="VERSION",
+        help="another version of streamgp, a folder or a revision of this repository, which "
+        "start, growth, core and over_time measure too, and record instead",
     )  # fmt: skip
     bench.add_argument(
         "--full", action="store_true",
@@ -162,10 +163,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_checks(checks: argparse._SubParsersAction) -> None:
     parsers = {name: _add(checks, name, about, "", _check) for name, about in CHECKS.items()}
-    for name in ("carry", "pruning"):
-        parsers[name].add_argument(
-            "--seeds", type=int, default=6, help="the number of seeds (default: 6)"
-        )
+    parsers["pruning"].add_argument(
+        "--seeds", type=int, default=6, help="the number of seeds (default: 6)"
+    )
     kills = parsers["kills"]
     kills.add_argument("--kills", type=int, default=50, help="the number of kills (default: 50)")
     kills.add_argument("--rows", type=int, default=3000, help="rows of the table (default: 3000)")

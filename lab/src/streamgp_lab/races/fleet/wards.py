@@ -3,7 +3,7 @@
 import copy
 import time
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -79,8 +79,6 @@ def models(
     for k in range(min(keys, _PROTOTYPES)):
         model = copy.copy(template)
         model.update(x[k], y[k])
-        state: Any = model.state
-        _ = state.known  # what a running model has at hand
         learned.append(model)
     each = copy.deepcopy if apart else copy.copy
     return {k: each(learned[k % len(learned)]) for k in range(keys)}

@@ -10,10 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import streamgp as sgp
-from streamgp.inference.chain.evidence import Past, evidence
-from streamgp.inference.chain.known import Known
-from streamgp.inference.chain.segments import joined
-from streamgp.inference.chain.state import ChainState
 from streamgp_lab.races.contenders import kalman
 from streamgp_lab.races.growth import slope
 from streamgp_lab.races.long.streams import CHAIN, TRUTH, Stream, known_model, stream, timed
@@ -32,8 +28,6 @@ _HUNDRED, _ONE = "100 rows at the frontier", "one sample at the frontier"
 _LATE = "100 rows that come late, by 1 to 2% of the stream"
 _STRETCH, _SCATTERED = "predicting 1,000 old points in a row", "predicting 1,000 scattered points"
 _LOADED, _FIRST = "loading from bytes", "the first question after loading (a full pass)"
-_PASS = "a full forward pass"
-_EVALUATION = "evidence and gradient, for an M step"
 _MANY, _FILTER = "one sample of `update_many`", "one sample of the Kalman filter in NumPy"
 _FLAT = {_HUNDRED, _ONE, _MANY, _STRETCH}
 _FLATTEST, _LINEAR = 0.1, 1.1  # the largest exponents of what must be flat, and of passes
@@ -41,7 +35,7 @@ _FLATTEST, _LINEAR = 0.1, 1.1  # the largest exponents of what must be flat, and
 
 @dataclass(frozen=True)
 class Work:
-    """CPU seconds of one kind of work, for several numbers of inducing times."""
+    """CPU seconds of one kind of work, for several numbers of kept rows."""
 
     name: str
     sizes: list[int] = field(default_factory=list)
@@ -54,7 +48,7 @@ class Work:
 
 
 class Held(NamedTuple):
-    """Bytes per inducing time, of one channel."""
+    """Bytes per kept row, of one channel."""
 
     size: int
     kept: float  # as it is loaded
@@ -63,7 +57,7 @@ class Held(NamedTuple):
 
 
 def measure(wanted: Sequence[int]) -> tuple[list[Work], list[Held]]:
-    """Every kind of work, and the memory, on chains of about so many inducing times."""
+    """Every kind of work, and the memory, on chains of about so many kept rows."""
     found: dict[str, Work] = {}
     held = []
     for count in wanted:
@@ -94,10 +88,7 @@ def _works(model: sgp.ContinualGP, data: Stream) -> dict[str, float]:
     back = np.sort(np.random.default_rng(3).uniform(0.98 * end, 0.99 * end, _BATCH))
     in_a_row = end / 4 + np.linspace(0, _OLD, _ASKED)
     scattered = np.random.default_rng(2).uniform(0, end, _ASKED)
-    saved, state = model.to_bytes(), model.state
-    assert isinstance(state, ChainState)
-    past = Past(joined(state.segments), state.totals)
-    wrapped = state.model
+    saved = model.to_bytes()
     return {
         _HUNDRED: _least(lambda twin: twin.update(ahead[:_BATCH], y[:_BATCH]), model),
         _ONE: _single(model, ahead, y),
@@ -106,8 +97,6 @@ def _works(model: sgp.ContinualGP, data: Stream) -> dict[str, float]:
         _SCATTERED: _least(lambda twin: twin.predict(scattered), model),
         _LOADED: _least(lambda _: sgp.from_bytes(saved), None),
         _FIRST: _least_of(lambda: sgp.from_bytes(saved), lambda loaded: loaded.predict([end / 2])),
-        _PASS: _least(lambda _: Known.of(state.mixing, state.segments), None),
-        _EVALUATION: _least(lambda _: evidence(past, wrapped), None),
         **_streams(model, data, ahead, y),
     }
 
@@ -188,12 +177,12 @@ def parts(works: Sequence[Work], held: Sequence[Held]) -> list[Part]:
     ratios = [number(b / a) + "×" for a, b in zip(ours, theirs, strict=True)]
     rows.append(["`update_many`, times as fast as the filter", *ratios, ""])
     memory = Table(
-        "Bytes per inducing time, one channel, Matérn-3/2",
+        "Bytes per kept row, one channel, Matérn-3/2",
         ["M", "in memory, loaded", "in memory, once asked", "in a file"],
         [[f"{h.size:,}", *(number(value) for value in h[1:])] for h in held],
     )
     return [
-        Table("The cost of a chain of M inducing times", heading, rows),
+        Table("The cost of a chain of M kept rows", heading, rows),
         claims(works),
         Picture("the cost of a chain", _draw(works)),
         memory,
@@ -217,6 +206,6 @@ def _draw(works: Sequence[Work]) -> Any:
     figure, ((ax,),) = grid(1, 1, 7.5, 5)
     for work in works:
         ax.plot(work.sizes, work.seconds, "o-", label=f"{work.name}: {work.exponent:.2f}")
-    ax.set(xscale="log", yscale="log", xlabel="inducing times M", ylabel="CPU seconds")
+    ax.set(xscale="log", yscale="log", xlabel="kept rows M", ylabel="CPU seconds")
     figure.legend(loc="outside lower center", ncols=1, fontsize=8)
     return figure

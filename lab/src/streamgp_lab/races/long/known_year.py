@@ -6,16 +6,13 @@ hyperparameters are the same all along, so only the second is left.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 import streamgp as sgp
-from streamgp.inference.chain.learner import ChainLearner
-from streamgp.inference.chain.state import ChainState
 from streamgp_lab.problem import Data, rows
 
-_ROUNDS, _TOLERANCE = 20, 1e-3  # of E steps
-_CORE = ChainLearner(None, _ROUNDS, _TOLERANCE, weight_uncertainty=True)
 Scores = list[dict[str, float]]  # negative log predictive densities, by week and channel
 
 
@@ -29,19 +26,20 @@ def known(
         batches: What is learned of each week, outliers as well.
         asked: What is held out of it.
     """
-    assert isinstance(model.state, ChainState)
-    names, state, when = list(model.channels), _CORE.tempered(model.state, 0.0), []
+    assert model.state is not None
+    core, names, when = model.learner, list(model.channels), []
+    state = core.tempered(model.state, 0.0)
     for batch, unseen in zip(batches, asked, strict=True):
-        state, _ = _CORE.step(state, rows(names, batch), learn=False)
-        when.append(_scores(state, names, unseen))
-    return when, [_scores(state, names, unseen) for unseen in asked]
+        state, _ = core.step(state, rows(names, batch), learn=False)
+        when.append(_scores(core, state, names, unseen))
+    return when, [_scores(core, state, names, unseen) for unseen in asked]
 
 
-def _scores(state: ChainState, names: list[str], data: Data) -> dict[str, float]:
+def _scores(core: Any, state: Any, names: list[str], data: Data) -> dict[str, float]:
     found = {}
     for name, (t, y) in data.items():
         number = names.index(name)
-        at_rows = _CORE.predict(state, t[:, None], number)
+        at_rows = core.predict(state, t[:, None], number)
         likelihood = state.plain.channels[number].likelihood
         found[name] = -float(np.mean(likelihood.log_predictive(y, *at_rows)))
     return found

@@ -1,9 +1,7 @@
 """Record: appends the speed of one commit to lab/record.json, and draws all of them."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,12 @@ import numpy as np
 from streamgp.errors import ConfigurationError, problem
 from streamgp_lab.progress import Bar
 from streamgp_lab.races.benchmark import Benchmark, Settings
-from streamgp_lab.races.environments import variables
+from streamgp_lab.races.environments import REPOSITORY, answer
 from streamgp_lab.races.record import workloads
 from streamgp_lab.reporting.figures import grid
 from streamgp_lab.reporting.report import Part, Picture, Report
 from streamgp_lab.reporting.tables import Table, number
 
-REPOSITORY = Path(__file__).parents[5]
 RECORD = REPOSITORY / "lab" / "record.json"
 PICTURE = REPOSITORY / "docs" / "images" / "record.png"
 NAMES = (workloads.IMPORT, *workloads.WORKLOADS)
@@ -95,17 +92,8 @@ def picture(entries: list[Entry]) -> Any:
 
 
 def _run(source: Path) -> Entry:
-    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    done = subprocess.run(
-        [sys.executable, workloads.__file__], capture_output=True, text=True, check=False,
-        env={**os.environ, **one, **variables(source)},
-    )  # fmt: skip
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise ConfigurationError(
-            problem("a version of streamgp that can be measured", said, "Give another checkout.")
-        )
-    return json.loads(done.stdout)
+    wanted = "a version of streamgp that can be measured"
+    return answer([workloads.__file__], source, wanted, "Give another checkout.")
 
 
 def _commit(source: Path) -> Entry:

@@ -1,0 +1,1 @@
+"""The compiled core: what an evidence with its gradient costs, beside another revision."""

@@ -1,0 +1,325 @@
+"""The functional core over time: begin, step, filter, predict. Pure functions of a state."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Batch, Rows
+from streamgp.inference.alternating import alternated
+from streamgp.inference.components import Contributions, contributions
+from streamgp.inference.e_step import Fit, e_step, exact_sites, no_sites
+from streamgp.inference.m_step import maximise
+from streamgp.inference.over_time import reading
+from streamgp.inference.over_time.following import Whole, ended, following
+from streamgp.inference.over_time.joining import limited
+from streamgp.inference.over_time.kept import Kept
+from streamgp.inference.over_time.meeting import NO_ROWS, Met, beside, evidence_of
+from streamgp.inference.over_time.objective import RowObjective
+from streamgp.inference.over_time.state import Place, RowState
+from streamgp.inference.over_time.states import Around
+from streamgp.inference.over_time.window import Window
+from streamgp.inference.posterior import Marginals
+from streamgp.inference.scoring import Scored, scored
+from streamgp.inference.scoring import joined as joined_scores
+from streamgp.inference.sites import RowSites
+from streamgp.inference.state import Info
+from streamgp.inference.trust import trusted
+from streamgp.inference.vem import VEM, heard_with
+from streamgp.model.composition import Composition
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.parameters import free_vector, with_free
+
+_FADED = 1e-9  # of an observation: a row that fades to less is dropped
+_OPEN = 20  # rows that are not conjugate whose sites change as others come, the latest in time
+_PASS = 8192  # rows that hyperparameters are learned from at one time
+_ROUGH = 0.1  # nats: the gain below which E steps end where hyperparameters are only tried
+_FOLLOWING = 10  # evaluations of an M step that only follows sites that have moved a little
+_LITTLE = 1e-3  # nats: an M step ends where it gains no more
+
+
+@dataclasses.dataclass(frozen=True)
+class RowLearner:
+    """How updates are made over time. See `Learner` for the settings.
+
+    Args:
+        learning: How hyperparameters are learned; None leaves them alone.
+        e_rounds: The largest number of rounds of an E step.
+        e_tolerance: The gain of the bound, in nats, below which an E step ends.
+        weight_uncertainty: Whether predictions include what data leave open about mixing weights.
+        keep: How many rows are kept before some are joined; None for all.
+    """
+
+    learning: VEM | None
+    e_rounds: int
+    e_tolerance: float
+    weight_uncertainty: bool
+    keep: int | None = None
+
+    cost_grows: ClassVar[bool] = True
+    parts_follow_time: ClassVar[bool] = True
+    can_filter: ClassVar[bool] = True
+    samples_together: ClassVar[int] = 4096
+    # Where noise is less than that part of the data's spread, rounding would take over.
+    least_noise: ClassVar[float] = 1e-4
+
+    def with_rule(self, rule: VEM | None) -> "RowLearner":
+        """The same with another rule of learning."""
+        return dataclasses.replace(self, learning=rule)
+
+    def begin(self, model: MultiTaskGP, columns: int) -> RowState:
+        """The state before any data."""
+        return RowState(model, (), np.zeros(len(model.channels)))
+
+    def tempered(self, state: RowState, part: float) -> RowState:
+        """The state with that part of all it was told: the prior's part is untouched.
+
+        Rows that have next to no say are gone.
+        """
+        kept = state.kept.scaled(part)
+        kept = kept.take(kept.count > _FADED)
+        whole = ended(state.world, Place(0, None), kept, _OPEN)
+        return following(state, 0, kept, whole, heard=part * state.heard)
+
+    # -- learning ----------------------------------------------------------------------------------
+
+    def step(
+        self,
+        state: RowState,
+        rows: Rows,
+        start: MultiTaskGP | None = None,
+        *,
+        learn: bool = True,
+        remember: bool | None = None,
+    ) -> tuple[RowState, Info]:
+        """Fold rows in; with `learn`, and a rule of learning, hyperparameters as well.
+
+        Args:
+            state: What is known before.
+            rows: The new observations. If there are none, hyperparameters are learned from those
+                that are kept.
+            start: The hyperparameters to begin from, if not the state's own.
+            learn: Whether hyperparameters may be learned.
+            remember: Not needed: rows are kept.
+
+        Returns:
+            What is known after, and what happened.
+        """
+        rule = self.learning if learn else None
+        if rule is None and (start is None or start is state.model):
+            if self._ready(state, rows) == rows.size > 0:
+                after, bound, before = self._filtered(state, rows)
+                before = before if rows.size == 1 else self.scored(state, rows)
+                work = 0, 0
+            else:
+                before = self.scored(state, rows) if rows.size else Scored.none()
+                after, bound, rounds = self._folded(Met.of(state, rows))
+                work = rounds, 0
+        else:
+            before = self.scored(state, rows) if rows.size else Scored.none()
+            met = Met.of(state, rows, 0).under(start or state.model)
+            met, fit, work = self._learned(met, rule)
+            after = self._after(met, met.kept if fit is None else met.with_sites(fit))
+            bound = _bound(met, fit) - Met.of(state, NO_ROWS, 0).bound_of(state.kept)
+        after = limited(after, self.keep, _OPEN)
+        finite = after.is_finite(state) and bool(np.isfinite(bound))
+        return after, Info(bound, before, *work, finite)
+
+    def trying(self, state: RowState, rows: Rows, start: MultiTaskGP) -> tuple[MultiTaskGP, float]:
+        """The hyperparameters that a step learns from there, and its bound, up to a constant.
+
+        E steps end early, as it is whole nats that tell good starts from poor ones.
+        """
+        rough = dataclasses.replace(self, e_tolerance=max(self.e_tolerance, _ROUGH))
+        met = Met.of(state, rows, 0).under(start)
+        met, fit, _ = rough._learned(met, self.learning)
+        return met.state.model, _bound(met, fit)
+
+    def revised(
+        self,
+        before: RowState,
+        streamed: RowState,
+        rows: Rows,
+        parts: Iterable[Rows],
+        *,
+        remember: bool,
+    ) -> None:
+        """Nothing: parts follow one another in time, so that each sees all that came before it."""
+
+    def filter_scored(self, state: RowState, rows: Rows) -> tuple[RowState, Scored]:
+        """Fold rows in one by one, in order, at fixed hyperparameters.
+
+        Returns:
+            The state as after that many steps of one row each, and the scores of each row before
+            it was learned.
+        """
+        found, done = [], 0
+        while done < rows.size:
+            rest = rows.take(slice(done, None))
+            ready = self._ready(state, rest)
+            if ready:
+                state, _, own = self._filtered(state, rest.take(slice(ready)))
+            else:
+                state, info = self.step(state, rest.take(slice(1)), learn=False)
+                own = info.scored
+            found.append(own)
+            done += len(own.table)
+        state = limited(state, self.keep, _OPEN)
+        return state, joined_scores(found)
+
+    def _ready(self, state: RowState, rows: Rows) -> int:
+        """How many of the first rows follow all that are kept, and one another, in time."""
+        if not state.plain.conjugate or state.closed < state.size:
+            return 0
+        time = rows.x[:, 0]
+        latest = state.blocks[-1].time[-1] if state.blocks else -np.inf
+        is_late = np.diff(time, prepend=latest) < 0
+        return int(np.argmax(is_late)) if is_late.any() else rows.size
+
+    def _filtered(self, state: RowState, rows: Rows) -> tuple[RowState, float, Scored]:
+        """Conjugate rows that follow all others in time: the filter goes on.
+
+        Returns:
+            The state after them, the gain of the bound, and their scores, each before it was
+            learned.
+        """
+        kept = Kept.none(state.plain).like(rows)
+        batch = state.model.batch(rows)
+        window = Window(state.world, batch, Around(state.end))
+        sites = exact_sites(window, no_sites(window))
+        end, (mean, variance, density) = state.world.states.filtered(
+            window.scalars(sites), state.end
+        )
+        mean = window.features.offset + mean[batch.order]
+        spread = (variance[batch.order][:, None, None],)
+        own = scored(state.plain, batch, Marginals(mean, spread, mean, spread))
+        whole = Whole(state.size + rows.size, end)
+        after = following(state, state.size, kept, whole, heard=heard_with(state.heard, batch))
+        return after, float(np.sum(density)) + beside(window, sites), own
+
+    def _folded(self, met: Met) -> tuple[RowState, float, int]:
+        """The state with rows at fixed hyperparameters, what the bound gains, and rounds."""
+        if met.state.plain.conjugate:
+            gain = met.bound_of(met.kept) - met.bound_of(met.old)
+            return self._after(met, met.kept), gain, 0
+        rows = met.first_sites()
+        fit, rounds = e_step(met.window, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
+        return self._after(met, met.with_sites(fit)), fit.bound - met.bound_of(met.old), rounds
+
+    def _learned(self, met: Met, rule: VEM | None) -> tuple[Met, Fit | None, tuple[int, int]]:
+        """Hyperparameters from all rows, and the sites of rows that are not conjugate."""
+        if rule is not None and met.kept.size > _PASS:
+            some, _, work = self._learned(met.some(_PASS), rule)
+            met = met.under(some.state.model)
+            if met.state.plain.conjugate:
+                return met, None, work
+            fit, rounds = self._e(met, met.first_sites(), self.e_tolerance)
+            return met, fit, (work[0] + rounds, work[1])
+        if met.state.plain.conjugate:
+            evaluations = 0
+            if rule is not None:
+                met, evaluations = self._m(met, None, rule.evaluations)
+            return met, None, (0, evaluations)
+        each = [] if rule is None else [rule.evaluations] * rule.rounds
+        each[1:] = [min(most, _FOLLOWING) for most in each[1:]]
+        steps = _Steps(self, met.window.batch)
+        found, fit, rounds, count = alternated(steps, met, met.first_sites(), each)
+        return found, fit, (rounds, count)
+
+    def _e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        return e_step(met.window, rows, rounds=self.e_rounds, tolerance=tolerance)
+
+    def _m(self, met: Met, fit: Fit | None, evaluations: int) -> tuple[Met, int]:
+        """Hyperparameters from all rows, their sites held."""
+        wrapped, batch = met.state.model, met.window.batch
+        beliefs = met.beliefs()
+        held, at_rows = met.kept.sites(batch), None
+        if fit is not None:
+            at_rows = fit.marginals
+            held = trusted(wrapped, met.window, fit.rows, at_rows, most=1.0)
+        objective = RowObjective(wrapped, met.window, held, beliefs, at_rows)
+        gain = _LITTLE / beliefs.size
+        best, count = maximise(objective, free_vector(wrapped), evaluations=evaluations, gain=gain)
+        return met.under(with_free(wrapped, best)), count
+
+    def _after(self, met: Met, kept: Kept) -> RowState:
+        """The state with the rows of a window as they are now."""
+        state = met.state
+        place = state.filter_before(met.row)._replace(row=met.row, filter=met.window.around.before)
+        whole = ended(state.world, place, kept, _OPEN)
+        return following(state, met.row, kept, whole, heard=met.heard)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def predict(
+        self, state: RowState, x: Float[np.ndarray, "N P"], channel: int
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """Mean and covariance of the latent parameters f of a channel at each input."""
+        return reading.of_channel(state, x, channel, open_weights=self.weight_uncertainty)
+
+    def outlook(
+        self, state: RowState, channel: int, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
+        return reading.of_channel(state, x, channel, open_weights=False)
+
+    def predict_joint(
+        self, state: RowState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
+    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
+        """q(f) of several channels at all inputs together.
+
+        Returns:
+            Mean and covariance of R numbers: channel after channel, input after input, latent
+            parameter after latent parameter.
+        """
+        return reading.together(state, x, channels, open_weights=self.weight_uncertainty)
+
+    def components(
+        self, state: RowState, x: Float[np.ndarray, "N P"], composition: Composition
+    ) -> Contributions:
+        """Mean and covariance of the components of a channel at each input."""
+        open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
+        parts = reading.parts(state, x, composition)
+        return contributions(state.plain, composition, x, parts, open_weights)
+
+    def latent_means(
+        self, state: RowState, x: Float[np.ndarray, "N P"]
+    ) -> Float[np.ndarray, "N Q"]:
+        """E_q[u] of each latent function."""
+        return reading.latent_means(state, x)
+
+    def told(self, state: RowState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
+        """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
+        return evidence_of(state).evidence(free_vector(model))
+
+    def scored(self, state: RowState, rows: Rows) -> Scored:
+        """The scores of each row, nothing learned."""
+        batch = state.model.batch(rows)
+        return scored(state.plain, batch, state.marginals(batch))
+
+
+class _Steps(NamedTuple):
+    """E and M steps over rows that meet a state, for `alternated`."""
+
+    learner: RowLearner
+    batch: Batch
+
+    @property
+    def tolerance(self) -> float:
+        return self.learner.e_tolerance
+
+    def e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        return self.learner._e(met, rows, tolerance)
+
+    def m(self, met: Met, fit: Fit, evaluations: int) -> tuple[Met, int]:
+        return self.learner._m(met, fit, evaluations)
+
+    def worth(self, met: Met, fit: Fit) -> float:
+        return fit.bound + met.beliefs().value(free_vector(met.state.model))
+
+
+def _bound(met: Met, fit: Fit | None) -> float:
+    """The bound of a window's rows; with normal noise there is no fit."""
+    return met.bound_of(met.kept) if fit is None else fit.bound
