@@ -22,10 +22,10 @@ def readouts(core, rows):
 def pieces(core, rows):
     """The rows cut at some stops, each piece with what is known around it."""
     stops = core.checkpoints(rows, STOPS)
-    befores = [None, *(stop.before for stop in stops)]
+    filters = [None, *(stop.before for stop in stops)]
     afters = [*(stop.after for stop in stops), None]
     ends = [0, *STOPS.tolist(), len(rows.time)]
-    for (a, b), *around in zip(itertools.pairwise(ends), befores, afters, strict=True):
+    for (a, b), *around in zip(itertools.pairwise(ends), filters, afters, strict=True):
         yield slice(a, b), Around(*around)
 
 
