@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import streamgp as sgp
+from streamgp.data.batch import Rows
+from streamgp.inference.scoring import Scored
+from streamgp.online.outliers import Verdict, taken
 
 COUNT = 240
 X = np.arange(COUNT) / 20
@@ -231,3 +234,10 @@ def test_other_numbers_are_not_taken_for_epochs():
         for first in (0.0, 2013.0, 20_000.0, 8e8, 5e9):
             x = first + np.arange(5.0)
             sgp.ContinualGP(sgp.Gaussian(), learning=None).update(x, np.zeros(5))
+
+
+def test_a_moderate_value_beyond_all_numbers_is_left_out():
+    """Of a log-normal channel that is predicted enormous, with a value that is not."""
+    rows = Rows(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1, int), ("y",))
+    scored = Scored(np.array([[-1e9, np.nan, np.nan, -1e6, np.inf, np.inf]]))
+    assert taken("downweight", rows, scored, Verdict(np.ones(1, bool), {}, ())).size == 0

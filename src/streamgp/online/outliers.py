@@ -101,7 +101,7 @@ def taken(rule: Rule, rows: Rows, scored: Scored, verdict: Verdict) -> Rows:
     kept = ~verdict.is_outlier
     if rule == "skip":
         return rows.take(kept)
-    softened = verdict.is_outlier & ~np.isnan(scored.moderate)
+    softened = verdict.is_outlier & np.isfinite(scored.moderate)
     y = rows.y.copy()
     y[softened, 0] = scored.moderate[softened]
     return rows._replace(y=y).take(kept | softened)
