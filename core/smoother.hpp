@@ -235,7 +235,7 @@ class Smoother {
             for (int j = 0; j < w_; j++) nu[j] += factor * row[j];
         }
         const double unu = dot(w_, u, nu);
-        const bool observed = at.total > 0;
+        const bool observed = !std::isnan(rows_.y[n]);
         const double g = observed ? 1 / at.total : 1, noise = observed ? rows_.noise[n] : 1;
         const double part = observed ? noise * g : 1;  // of the variance: what the row itself leaves
         // e at β's mean and in its open directions; what the filter says of f at β's mean

@@ -83,3 +83,13 @@ def test_what_is_of_another_law_is_refused():
             one.smoothed(rows.take(slice(9)), wrong)
     with pytest.raises(ValueError, match="rows in order"):
         one.checkpoints(rows, np.array([20]))
+
+
+def test_numbers_beyond_all_bounds_stay_in_theirs():
+    """Readouts so large that variances overflow: what comes is no number, and nothing else breaks."""
+    core, rows = World.of("default", 2).core(), scattered(40, asking=0.5)
+    core._readouts *= 1e200
+    with np.errstate(all="ignore"):
+        at = core.states(rows)
+    assert len(at.mean) == np.isnan(rows.value).sum()
+    assert not np.isfinite(core.log_evidence(rows))
