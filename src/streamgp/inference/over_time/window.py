@@ -249,7 +249,12 @@ def seen(
     for run in batch.runs:
         own = design[run.flat].reshape(-1, run.latents, design.shape[1])
         mean[run.flat] = np.ravel(own @ at.mean[run.rows, :, None])
-        covariance.append(own @ at.covariance[run.rows] @ np.swapaxes(own, 1, 2))
+        spread = own @ at.covariance[run.rows] @ np.swapaxes(own, 1, 2)
+        diagonal = np.arange(run.latents)
+        spread[:, diagonal, diagonal] = np.maximum(
+            spread[:, diagonal, diagonal], 0.0
+        )  # of rounding
+        covariance.append(spread)
     return mean, tuple(covariance)
 
 
