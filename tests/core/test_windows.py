@@ -86,7 +86,7 @@ def test_what_is_of_another_law_is_refused():
 
 
 def test_numbers_beyond_all_bounds_stay_in_theirs():
-    """Readouts so large that variances overflow: what comes is no number, and nothing else breaks."""
+    """Readouts so large that variances overflow: what comes is no number, and no more."""
     core, rows = World.of("default", 2).core(), scattered(40, asking=0.5)
     core._readouts *= 1e200
     with np.errstate(all="ignore"):
