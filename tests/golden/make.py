@@ -2,8 +2,8 @@
 
 They stay as they are, whatever becomes of the library.
 
-    git worktree add /tmp/old ca6adae
-    PYTHONPATH=/tmp/old/src:. python -m tests.golden.make
+    git worktree add ../old ca6adae
+    PYTHONPATH=../old/src:. python -m tests.golden.make
 """
 
 import json
