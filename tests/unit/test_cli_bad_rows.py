@@ -410,8 +410,8 @@ def test_lines_of_a_file_that_is_followed_count_on_after_a_restart(folder):
 class Topic(AbstractFeed):
     """A feed of messages that ends as a run that is interrupted does."""
 
-    def __init__(self, messages):
-        self.messages, self.place = messages, 0
+    def __init__(self, messages, place=None):
+        self.messages, self.place = messages, place or 0
 
     def read(self, most):
         if self.place == len(self.messages):
@@ -425,14 +425,18 @@ class Topic(AbstractFeed):
         pass
 
 
-def test_messages_of_a_broker_are_left_out_unless_they_shall_stop(folder, capsys, monkeypatch):
-    rows = [
-        json.loads(row)
-        for row in frame(20).to_json(orient="records", lines=True, date_format="iso").split()
-    ]
+def with_bad_messages(count):
+    """Messages; those with the numbers 4, 7 and 12 cannot be used."""
+    text = frame(count).to_json(orient="records", lines=True, date_format="iso")
+    rows = [json.loads(row) for row in text.split()]
     rows[4]["level"], rows[7]["rain"] = "warm", 3
     messages = [json.dumps(row).encode() for row in rows]
     messages[12] = b"not JSON"
+    return messages
+
+
+def test_messages_of_a_broker_are_left_out_unless_they_shall_stop(folder, capsys, monkeypatch):
+    messages = with_bad_messages(20)
     monkeypatch.setattr(urls, "opened", lambda *_: Topic(messages))
     topic = "kafka://broker:9092/readings"
     words = ["run", str(folder / "run.toml"), topic, "--model", str(folder / "run.sgp")]
@@ -448,6 +452,24 @@ def test_messages_of_a_broker_are_left_out_unless_they_shall_stop(folder, capsys
     configure(folder, ("[data]", '[data]\non_error = "stop"'))
     with pytest.raises(SystemExit, match=f"got 'warm' in message 4 of {topic}"):
         main([*words, "--restart"])
+
+
+def test_messages_that_are_left_out_count_in_their_batch(folder, monkeypatch):
+    """So batches of ten are the same wherever a run stops, and messages that wait are not lost."""
+    messages = with_bad_messages(30)
+
+    def learned(model, count):
+        """The model after a run that comes to the end of the first messages."""
+        monkeypatch.setattr(urls, "opened", lambda _, place, __: Topic(messages[:count], place))
+        topic, path = "kafka://broker:9092/readings", folder / model
+        with pytest.raises(SystemExit):
+            main(["run", str(folder / "run.toml"), topic, "--model", str(path)])
+        return sgp.load(path)
+
+    for count, good in ((13, 8), (18, 8), (29, 17), (30, 27)):
+        stopped = learned("stopped.sgp", count)
+        assert stopped.observations["level"] == good
+    assert stopped.to_bytes() == learned("whole.sgp", 30).to_bytes()
 
 
 # -- exit statuses -------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from streamgp.sources import urls
 class BrokerFeed:
     """The batches of a feed. It never ends.
 
-    A batch is complete when it has its number of messages, so that batches are the same however
-    often a run was stopped.
+    A batch is complete when it has its number of messages, with those that are left out of it, so
+    that batches are the same however often a run was stopped. Until then its messages wait.
 
     Args:
         url: Of the feed.
