@@ -51,7 +51,7 @@ _SETTINGS: dict[str, tuple[type, ...]] = {
     "learning": (bool, dict),
     "mixing": (dict,),
     "forgetting": (int, float),
-    "batch_rows": (int,),
+    "keep": (int, str),
     "scale": (bool, dict),
     "seasons": (list,),
     "weight_uncertainty": (bool,),

@@ -25,13 +25,14 @@ from streamgp.errors import (
     FileError,
     problem,
 )
-from streamgp.inducing import AbstractStrategy, Adaptive, as_strategy
-from streamgp.inducing.engines import KEEP, Engines
+from streamgp.inducing import AbstractStrategy, as_strategy
+from streamgp.inducing.engines import AUTO, Engines
+from streamgp.inference.dense.state import DenseState
 from streamgp.inference.engine import AnyLearner
-from streamgp.inference.learner import Learner
 from streamgp.inference.over_time.state import RowState
-from streamgp.inference.resolution import points_for
-from streamgp.inference.state import State
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.resolution import points_for
+from streamgp.inference.sparse.state import State
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods import Likelihood
 from streamgp.model.means import Constant, Mean, as_seasons
@@ -72,15 +73,13 @@ class ContinualGP(plot.Drawn):
             latent parameter (a `Gaussian` channel has one), at most three. If no kernel is given,
             it is `kernels.over_time` over one input, the sum of a fast, a medium and a slow part,
             and otherwise, or on the dense engine, a smooth one (`RBF`).
-        inducing: A placement strategy: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of a
-            `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
+        inducing: Where inducing points go: `Adaptive`, `Growing`, `KMeans`, `Fixed`, a function of
+            a `View`, one of them `Refined`, or a class of your own derived from `AbstractStrategy`.
+            The model then keeps no observations. None: it keeps rows, and needs no points.
         learning: `VEM`, or None to leave all hyperparameters where they start.
         mixing: Mixing weights (J, Q) of some channels to start from, or `fixed` ones.
         forgetting: A number below 1, for data that drift: the part of what is known about the past
             that is left after each update. Or a `Forgetting`, which counts by input instead.
-        batch_rows: The number of rows whose features are held in memory together. A larger batch
-            is folded in by random parts. Unless its channels are Gaussian, further passes over the
-            parts then find the posterior that all rows at once would have.
         scale: Where kernels and channels start from. True: from the first batch. False: inputs and
             f as they are, about 0 and of size 1. Or a dictionary of (centre, scale) by name, of
             channels with real values and of the `"inputs"`; the rest from the first batch.
@@ -90,16 +89,16 @@ class ContinualGP(plot.Drawn):
         seasons: Periods, such as `["1D", "7D"]`, or `Seasonal`s: each is added to the mean of every
             channel.
         weight_uncertainty: Whether predictions include the uncertainty of mixing weights.
-        engine: How the past is kept. "chain": as states at times, for one input and Markov kernels
-            (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of them), at a cost
-            that does not grow with the length of the stream. "dense": as values at inducing points,
-            for everything. "auto": a chain where that is possible and `inducing` is left alone.
-        keep: Over one input, on a chain: how many observations are kept. What a model knows of the
+        engine: How the past is kept. "chain": as rows over time that a filter reads, for one input
+            and Markov kernels (Matérn, Periodic, SHO, CARMA, Linear, Constant, sums and products of
+            them). "dense": as rows over any inputs, for any kernel. "sparse": as values at inducing
+            points; no row is kept. "auto": "sparse" if `inducing` or keep=0 asks for it, else a
+            chain where that is possible, else "dense".
+        keep: How many observations are kept, of all channels together. What a model knows of the
             past is computed from them, and everything can be learned again. Beyond that number,
-            neighbouring observations of `Gaussian` channels are joined where that loses least;
-            those of other families are all kept. None: all are kept. 0: the model is on the dense
-            engine, whose past is sums at inducing points; it keeps no observations with
-            `VEM(cells=0)` and points of your own.
+            observations are joined where that loses least; over time, only those of `Gaussian`
+            channels are. "auto": 20,000 over time, 1,024 otherwise. None: all are kept. 0: none
+            are, and the past is what inducing points know of it.
         outliers: What becomes of observations far outside what was predicted. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.
@@ -126,17 +125,16 @@ class ContinualGP(plot.Drawn):
         channels: Likelihood | Mapping[str, Likelihood],
         *,
         latents: Latents | None = None,
-        inducing: AbstractStrategy | Any = Adaptive(),  # noqa: B008 (frozen)
+        inducing: AbstractStrategy | Any = None,
         learning: VEM | None = VEM(),  # noqa: B008 (frozen)
         mixing: Mapping[str, Parameter] | None = None,
         forgetting: float | Forgetting = 1.0,
-        batch_rows: int = 8192,
         scale: bool | Mapping[str, tuple[Any, Any]] = True,
         mean: Mean | Mapping[str, Mean | None] | None = Constant(),  # noqa: B008 (frozen)
         seasons: Any = (),
         weight_uncertainty: bool = True,
         engine: str = "auto",
-        keep: int | None = KEEP,
+        keep: int | str | None = AUTO,
         outliers: Rule = "keep",
         seed: int = 0,
     ):
@@ -144,7 +142,8 @@ class ContinualGP(plot.Drawn):
         weights = dict(mixing or {})
         learner = Learner(learning, weight_uncertainty=bool(weight_uncertainty))
         rule = forgetting if isinstance(forgetting, Forgetting) else Forgetting(forgetting)
-        engines = Engines(engine, as_strategy(inducing), learner, keep)
+        strategy = None if inducing is None else as_strategy(inducing)
+        engines = Engines(engine, strategy, learner, keep)
         specification = Specification(
             named,
             latents,
@@ -153,9 +152,9 @@ class ContinualGP(plot.Drawn):
             scale,
             mean=mean,
             seasons=as_seasons(seasons),
-            over_time=engines.allow_chain,
+            over_time=engines.allows_chain,
         )
-        updater = Updater(specification, engines, rule, batch_rows, outliers)
+        updater = Updater(specification, engines, rule, outliers)
         self._set_up(_Version(updater, Progress(dict.fromkeys(named, 0))), {}, {})
 
     def _set_up(
@@ -211,12 +210,12 @@ class ContinualGP(plot.Drawn):
 
     @property
     def kept_rows(self) -> int:
-        """How many rows of the past are kept; zero if it is kept as sums at inducing points."""
+        """How many rows of the past are kept; none at inducing points."""
         return 0 if self.state is None else self.state.kept_rows
 
     @property
     def inducing_points(self) -> tuple[Float[np.ndarray, "_ P"], ...]:
-        """The inducing points of each latent function; over time, the times of kept rows."""
+        """The inducing points of each latent function; the inputs of kept rows, if there are any."""
         return () if self.state is None else self.state.points
 
     @property
@@ -273,7 +272,7 @@ class ContinualGP(plot.Drawn):
         return mean_weights(state.plain, updater.specification.names, state.mean_weights)
 
     @property
-    def state(self) -> State | RowState | None:
+    def state(self) -> State | DenseState | RowState | None:
         """The functional core's state, for use with `Learner`; None before the first update."""
         return self._version.progress.state
 
@@ -286,7 +285,7 @@ class ContinualGP(plot.Drawn):
 
     @property
     def engine(self) -> str | None:
-        """How the past is kept, "dense" or "chain"; None before the first update."""
+        """How the past is kept, "chain", "dense" or "sparse"; None before the first update."""
         updater, progress = self._version
         return None if progress.state is None else updater.engines.of(progress.state).name
 
@@ -430,9 +429,8 @@ class ContinualGP(plot.Drawn):
     def refine(self) -> UpdateReport:
         """Learn hyperparameters from what has been carried so far, without data.
 
-        Over several inputs, inducing points move, too (`Adaptive(moves=…)`). One large batch is
-        learned in few steps; some calls of `refine` after it bring the model nearer to the best
-        sparse GP of that batch.
+        One large batch is learned in few steps; some calls of `refine` after it bring the model
+        nearer to the best one for that batch.
 
         Returns:
             What it did.
@@ -475,6 +473,31 @@ class ContinualGP(plot.Drawn):
                 dataclasses.replace(updater, specification=wider),
                 dataclasses.replace(progress, state=state, seen={**progress.seen, name: 0}),
             )
+
+    @on_one_blas_thread
+    def compact(self) -> None:
+        """Keep no observations from now on: what kept ones have said moves to inducing points.
+
+        Hyperparameters that are learned later no longer see them. Predictions stay about the same,
+        as far as `budget` points can tell what the rows did (`Adaptive`). A file of the model then
+        holds no row. It is as if the model had been made with keep=0.
+
+        Examples:
+            >>> import numpy as np, streamgp as sgp
+            >>> model = sgp.ContinualGP(sgp.Gaussian())
+            >>> x = np.linspace(0, 6, 60)
+            >>> report = model.update(x, np.sin(x))
+            >>> model.compact()
+            >>> model.kept_rows
+            0
+        """
+        with self._changing() as (updater, progress):
+            if progress.state is None:
+                engines = dataclasses.replace(updater.engines, keep=0)
+            else:
+                engines, state = updater.engines.without_rows(progress.state)
+                progress = dataclasses.replace(progress, state=state)
+            self._version = _Version(dataclasses.replace(updater, engines=engines), progress)
 
     @contextmanager
     def _changing(self) -> Iterator[_Version]:
@@ -555,9 +578,7 @@ class ContinualGP(plot.Drawn):
                     "a model with data", "one without", "Call `update` before `suggest_budget`."
                 )
             )
-        if isinstance(state, RowState):
-            return max(state.sizes)
-        return points_for(state, tolerance)
+        return points_for(state, tolerance) if isinstance(state, State) else max(state.sizes)
 
     # -- predicting ----------------------------------------------------------------------------
 
@@ -635,9 +656,8 @@ class ContinualGP(plot.Drawn):
         """Write the model to a file, for `streamgp.load`.
 
         What is there is replaced as a whole, or, if anything goes wrong, not at all. The file has
-        what the model knows, how it was set up and its `notes`. Over time it has the kept rows,
-        which are observations (`keep`); with several inputs, single observations can be in it as
-        inducing points and cells.
+        what the model knows, how it was set up and its `notes`. It has the kept rows, which are
+        observations; a model with keep=0 has none (`compact`).
 
         Args:
             path: Of the file.

@@ -6,7 +6,7 @@ from tests import chains
 from tests._reference import markov
 
 import streamgp as sgp
-from streamgp.inference.over_time.kept import SIZE
+from streamgp.inference.kept import SIZE
 from streamgp.kernels import Matern32
 
 X = 0.3 * np.arange(40.0)

@@ -97,6 +97,7 @@ class Group(NamedTuple):
         run: The number of the run that its rows belong to.
         within: Where its rows are in that run.
         y: Its observations, (n,) or (n, C).
+        is_observed: Whether `y` says what was observed. Else there is nothing, or a site alone.
     """
 
     channel: int
@@ -106,6 +107,7 @@ class Group(NamedTuple):
     run: int
     within: slice
     y: Float[np.ndarray, "n ..."]
+    is_observed: bool = True
 
 
 class Run(NamedTuple):
@@ -167,17 +169,21 @@ def sorted_batch(rows: Rows, latents: Sequence[int], widths: Sequence[int]) -> B
         widths: How many numbers one observation of each channel is.
     """
     channel, order = rows.channel, None
-    if len(latents) > 1:
-        ranks = np.asarray(latents)[channel] * (len(latents) + 1) + channel
+    unseen = np.isnan(rows.y[:, 0])
+    mixed = unseen.any() and not unseen.all()
+    if len(latents) > 1 or mixed:
+        ranks = 2 * (np.asarray(latents)[channel] * (len(latents) + 1) + channel) + unseen
         order = np.argsort(ranks, kind="stable") if np.any(ranks[1:] < ranks[:-1]) else None
     x, y = (rows.x, rows.y) if order is None else (rows.x[order], rows.y[order])
     channel = channel if order is None else channel[order]
+    unseen = unseen if order is None else unseen[order]
+    kind = 2 * channel + unseen
     groups: list[Group] = []
     runs: list[Run] = []
     begin = flat = 0
     while begin < len(channel):
         own = int(channel[begin])
-        end = begin + _leading(channel[begin:] == own)
+        end = begin + _leading(kind[begin:] == kind[begin])
         j, width = latents[own], widths[own]
         part, parameters = slice(begin, end), slice(flat, flat + j * (end - begin))
         values = y[part, 0] if width == 1 else y[part, :width]
@@ -190,7 +196,8 @@ def sorted_batch(rows: Rows, latents: Sequence[int], widths: Sequence[int]) -> B
             runs.append(Run(j, part, parameters))
         first = runs[-1].rows.start
         within = slice(begin - first, end - first)
-        groups.append(Group(own, j, part, parameters, len(runs) - 1, within, values))
+        seen = not unseen[begin]
+        groups.append(Group(own, j, part, parameters, len(runs) - 1, within, values, seen))
         begin, flat = end, parameters.stop
     order = np.arange(len(channel)) if order is None else order
     return Batch(x, channel, tuple(groups), tuple(runs), order)

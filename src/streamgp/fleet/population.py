@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.inference.engine import AnyLearner, AnyState
-from streamgp.inference.memory import expand, with_right_sign
+from streamgp.numerics.differences import expanded, with_right_sign
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Gaussian, Likelihood, StudentT
 from streamgp.model.means import Constant
@@ -91,7 +91,7 @@ def said_of(learner: AnyLearner, state: AnyState) -> Said:
         there[pooled] = theta
         return learner.told(state, with_free(model, there))[1][pooled]
 
-    slope, hessian = expand(gradient, whole[pooled])
+    slope, hessian = expanded(gradient, whole[pooled])
     return Said(whole[pooled], slope, with_right_sign(-hessian))
 
 

@@ -109,11 +109,11 @@ def shared_by(updater: Updater) -> tuple[Shared, Updater]:
     """How hyperparameters are shared by models that an updater makes, which learn none alone."""
     engines = updater.engines
     rule = engines.settings.learning
-    if rule is None or not engines.allow_chain:
+    if rule is None or not engines.allows_chain:
         raise ConfigurationError(
             problem(
                 "a model that learns and may be a chain, for `shared=True`",
-                "learning=None" if rule is None else "one that is kept as a dense state",
+                "learning=None" if rule is None else "one that is no chain",
                 "Leave `learning`, `engine` and `inducing` as they are.",
             )
         )

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.strategy import AbstractStrategy, View
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.prior import Prior
 from streamgp.kernels import Kernel
 from streamgp.numerics.linalg import NUGGET, solve_lower
 from streamgp.registry import storable
@@ -22,7 +22,6 @@ _KNOWN = 2.0  # how much more may be open of rows on known ground than of past r
 _NOTHING_OPEN = 1e-4  # an open share of variance that is as good as none
 _FINER = 16  # an update on known ground may use one part in so many of the budget
 _FIRST = 8  # the same of a first batch, which may have half as many points again as it needs
-_MOVES = 20  # evaluations of the bound for moving points, if there are several inputs
 
 
 @storable
@@ -35,31 +34,25 @@ class Adaptive(AbstractStrategy):
     points of its own, as many as its lengthscale needs.
 
     If the budget has room, the first batch, and later batches on ground that is covered already,
-    add further points, so that lengthscales can become shorter later. Over several inputs, points
-    are also moved by gradient to where they are most useful for past and new data.
+    add further points, so that lengthscales can become shorter later.
 
     Args:
         tolerance: An input becomes an inducing point while the points leave more than this part of
             its prior variance open (or less, where noise is so small that this would show).
         budget: The largest number of points of any latent function. Beyond it, the points whose
             loss costs the bound least are dropped once the batch has been learned.
-        moves: How many evaluations of the bound an update that learns may spend on moving points.
-            None stands for 20 if there are several inputs, and for none if there is one.
     """
 
     tolerance: float = 1e-2
     budget: int = 256
-    moves: int | None = None
 
     def __post_init__(self) -> None:
-        fine = 0 < self.tolerance < 1 and self.budget >= 1
-        if not (fine and (self.moves is None or self.moves >= 0)):
+        if not (0 < self.tolerance < 1 and self.budget >= 1):
             raise ConfigurationError(
                 problem(
-                    "a tolerance between 0 and 1, a budget of at least 1, and moves None or at "
-                    "least 0",
-                    f"tolerance={self.tolerance}, budget={self.budget}, moves={self.moves}",
-                    "The defaults, 1e-2, 256 and None, suit most streams.",
+                    "a tolerance between 0 and 1, and a budget of at least 1",
+                    f"tolerance={self.tolerance}, budget={self.budget}",
+                    "The defaults, 1e-2 and 256, suit most streams.",
                 )
             )
 
@@ -70,19 +63,6 @@ class Adaptive(AbstractStrategy):
     @property
     def can_settle(self) -> bool:
         return True
-
-    def moving(self, view: View) -> int:
-        """Points move on known ground only: elsewhere, new rows would pull them away from the old.
-
-        With cells they may always move, because the bound then includes the past rows.
-        """
-        wanted = self.moves
-        if wanted is None:
-            wanted = _MOVES if view.x.shape[1] > 1 else 0
-        if not wanted or view.sees_past:
-            return wanted
-        grounds = (Ground.of(view, q) for q in range(len(view.points)))
-        return wanted if all(ground.is_known for ground in grounds) else 0
 
     @property
     def _nearly(self) -> int:

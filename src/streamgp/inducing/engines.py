@@ -1,4 +1,4 @@
-"""Engines: the two ways to keep what is known, and which one a model has."""
+"""Engines: the ways to keep what is known, and which one a model has."""
 
 import dataclasses
 import functools
@@ -10,19 +10,25 @@ from jaxtyping import Bool
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.adaptive import Adaptive
+from streamgp.inducing.compacting import compacted
 from streamgp.inducing.placement import Placer
 from streamgp.inducing.row_placement import RowPlacer
 from streamgp.inducing.strategy import AbstractStrategy
+from streamgp.inference.dense.learner import DenseLearner
+from streamgp.inference.dense.state import DenseState
 from streamgp.inference.engine import AnyLearner, AnyState, Points
-from streamgp.inference.learner import Learner
 from streamgp.inference.over_time.learner import RowLearner
 from streamgp.inference.over_time.state import RowState
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.state import State
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import unwrap
 
-CHOICES = ("auto", "dense", "chain")
-KEEP = 20_000  # rows of a chain: their file has about a megabyte, and the filter goes through
-# them in some hundredths of a second
+CHOICES = ("auto", "chain", "dense", "sparse")
+AUTO = "auto"
+_OVER_TIME = 20_000  # rows: their file has about a megabyte, and the filter goes through them in
+# some hundredths of a second
+_OVER_INPUTS = 1024  # rows: a Cholesky factorisation of their covariance takes as long
 
 
 class AnyPlacer(Protocol):
@@ -57,9 +63,6 @@ class AnyPlacer(Protocol):
     def move(self, before: Any, points: Points) -> Any:
         """The state at these points."""
 
-    def shifted(self, state: Any, rows: Rows) -> Any:
-        """The state with its points where they serve past and rows best, if asked for."""
-
     def pruned(self, before: Any, state: Any, rows: Rows) -> Any:
         """The state without the points that it needs least."""
 
@@ -74,26 +77,28 @@ class Engine(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Engines:
-    """Both engines under some settings.
+    """All engines under some settings.
 
     Attributes:
-        choice: The one that was asked for: "dense", "chain", or "auto" for whichever suits.
-        strategy: Where the dense engine puts points.
-        settings: How the dense engine learns. The chain takes from it what it can.
-        keep: How many rows a chain keeps; None for all.
+        choice: The one that was asked for: "chain", "dense", "sparse", or "auto" for whichever
+            suits.
+        strategy: Where inducing points go; None if nobody asked for any.
+        settings: How the sparse engine learns. The others take from it what they can.
+        keep: How many rows are kept: a number, None for all, or "auto" for what suits.
     """
 
     choice: str
-    strategy: AbstractStrategy
+    strategy: AbstractStrategy | None
     settings: Learner
-    keep: int | None
+    keep: int | str | None = AUTO
 
     def __post_init__(self) -> None:
-        if self.keep is not None and (type(self.keep) is not int or self.keep < 0):
+        keep = self.keep
+        if keep not in (AUTO, None) and (type(keep) is not int or keep < 0):
             raise ConfigurationError(
                 problem(
-                    "a number of rows for `keep`, zero or more, or None for all",
-                    repr(self.keep),
+                    "a number of rows for `keep`, zero or more, None for all, or \"auto\"",
+                    repr(keep),
                     "The default suits most streams.",
                 )
             )
@@ -101,34 +106,69 @@ class Engines:
             raise ConfigurationError(
                 problem(f"an engine among {list(CHOICES)}", repr(self.choice), "Check the name.")
             )
-        if self.choice == "chain" and not self.allow_chain:
+        if self.strategy is not None and keep not in (AUTO, 0):
+            raise ConfigurationError(
+                problem(
+                    "rows that are kept, or inducing points, which keep none",
+                    f"keep={keep!r} with `inducing`",
+                    "Leave one of them out.",
+                )
+            )
+        if self.choice in ("chain", "dense") and not self.allows_rows:
             raise ConfigurationError(
                 problem(
                     "an engine that suits the settings",
-                    'engine="chain" with `inducing` or keep=0, which it does not have',
-                    'Leave those out, or ask for engine="dense".',
+                    f"engine={self.choice!r}, which keeps rows, with `inducing` or keep=0",
+                    'Leave those out, or ask for engine="sparse".',
                 )
             )
 
+    @property
+    def allows_rows(self) -> bool:
+        """Whether the settings leave room for an engine that keeps rows."""
+        return self.choice != "sparse" and self.keep != 0 and self.strategy is None
+
+    @property
+    def allows_chain(self) -> bool:
+        """Whether a single input may be time."""
+        return self.allows_rows and self.choice != "dense"
+
+    @functools.cached_property
+    def sparse(self) -> Engine:
+        """Sites at inducing points of any inputs."""
+        return Engine("sparse", self._placer, self.settings)
+
+    @functools.cached_property
+    def _placer(self) -> Placer:
+        strategy = Adaptive() if self.strategy is None else self.strategy
+        return Placer(strategy, self.settings)
+
     @functools.cached_property
     def dense(self) -> Engine:
-        """Inducing values at points of any inputs."""
-        return Engine("dense", Placer(self.strategy, self.settings), self.settings)
+        """Rows over any inputs."""
+        own = self.settings
+        rules = own.learning, own.e_rounds, own.e_tolerance
+        keep = _OVER_INPUTS if isinstance(self.keep, str) else self.keep
+        return Engine("dense", RowPlacer(), DenseLearner(*rules, own.weight_uncertainty, keep))
 
     @functools.cached_property
     def chain(self) -> Engine:
-        """States at times."""
+        """Rows over time, and a filter."""
         own = self.settings
         rules = own.learning, own.e_rounds, own.e_tolerance
-        learner = RowLearner(*rules, own.weight_uncertainty, self.keep)
-        return Engine("chain", RowPlacer(), learner)
+        keep = _OVER_TIME if isinstance(self.keep, str) else self.keep
+        return Engine("chain", RowPlacer(), RowLearner(*rules, own.weight_uncertainty, keep))
 
     def of(self, state: AnyState) -> Engine:
         """The engine that a state belongs to."""
-        return self.chain if isinstance(state, RowState) else self.dense
+        if isinstance(state, RowState):
+            return self.chain
+        return self.dense if isinstance(state, DenseState) else self.sparse
 
     def chosen(self, wrapped: MultiTaskGP) -> Engine:
         """The engine of a model that begins."""
+        if not self.allows_rows:
+            return self.sparse
         model = unwrap(wrapped)
         kernels, columns = model.latent_kernels, len(model.origin)
         suits = columns == 1 and all(kernel.state_space() is not None for kernel in kernels)
@@ -143,13 +183,10 @@ class Engines:
                     '`engine` at "auto".',
                 )
             )
-        if not suits or not self.allow_chain:
-            return self.dense
-        return self.chain
+        return self.chain if suits and self.allows_chain else self.dense
 
-    @property
-    def allow_chain(self) -> bool:
-        """Whether the settings leave room for a chain."""
-        if self.choice == "dense" or self.keep == 0:
-            return False
-        return self.strategy == Adaptive()
+    def without_rows(self, state: Any) -> tuple["Engines", State]:
+        """The settings of a model that keeps no rows, and a state with what its rows have said."""
+        choice = self.choice if self.choice == AUTO else "sparse"
+        left = dataclasses.replace(self, choice=choice, keep=0)
+        return left, state if isinstance(state, State) else compacted(left._placer, state)

@@ -8,10 +8,10 @@ from jaxtyping import Bool
 
 from streamgp.data.batch import Rows
 from streamgp.inducing.strategy import AbstractStrategy, View, place
-from streamgp.inference.learner import Learner
-from streamgp.inference.prior import Points, Prior
-from streamgp.inference.pruning import prune
-from streamgp.inference.state import State
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.prior import Points, Prior
+from streamgp.inference.sparse.pruning import prune
+from streamgp.inference.sparse.state import State
 from streamgp.model.mixing import latent_precision
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import unwrap
@@ -122,17 +122,6 @@ class Placer:
         points = self.learner.refined(moved, rows, free, start, evaluations=evaluations)
         return moved.replace(points=points)  # new points carry no site
 
-    def shifted(self, state: State, rows: Rows) -> State:
-        """The state with its points moved to where they serve past and rows best, if asked for."""
-        if not state.count:
-            return state
-        evaluations = self.strategy.moving(_view(state, rows, state.model, 0))
-        if not evaluations:
-            return state
-        free = [np.ones(len(z), bool) for z in state.points]
-        points = self.learner.refined(state, rows, free, state.model, evaluations=evaluations)
-        return state if points is state.points else self.learner.move(state, points)
-
     def pruned(self, before: State, state: State, rows: Rows) -> State:
         """The state without the points that its posterior needs least.
 
@@ -163,9 +152,7 @@ def _view(before: State, rows: Rows, model: MultiTaskGP, update: int) -> View:
     prior = before.prior if same else Prior.of(plain, before.points)
     batch = plain.batch(rows)
     precision = batch.as_they_came(latent_precision(plain, batch).T).T
-    return View(
-        before.points, rows.x, prior, update, precision, before.open_variance, before.has_cells
-    )
+    return View(before.points, rows.x, prior, update, precision, before.open_variance)
 
 
 def _stage(points: Points) -> int:
@@ -193,4 +180,5 @@ def extended(state: State, points: Points) -> State:
     """
     if [len(z) for z in state.points] == (new := [len(z) for z in points]):
         return state
-    return state.replace(points=points, past=state.past.extended(new))
+    wider = state.absorbed.extended(state.sizes, new)
+    return state.replace(points=points, absorbed=wider)

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.inducing.strategy import AbstractStrategy, Points, View, as_strategy
-from streamgp.inference.state import State
+from streamgp.inference.sparse.state import State
 from streamgp.registry import storable
 
 
@@ -56,9 +56,6 @@ class Refined(AbstractStrategy):
     @property
     def refinement(self) -> int:
         return self.evaluations
-
-    def moving(self, view: View) -> int:
-        return self._base.moving(view)
 
     # `can_settle` stays false: a new point is refined with the rows that want it, never ahead.
 

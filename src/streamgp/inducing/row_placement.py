@@ -1,11 +1,12 @@
-"""Placement over time: there is nothing to place, since rows are kept where they are."""
+"""Placement on rows: there is nothing to place, since they are kept where they are."""
+
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
 
 from streamgp.data.batch import Rows
-from streamgp.inference.engine import Points
-from streamgp.inference.over_time.state import RowState
+from streamgp.inference.engine import AnyState, Points
 from streamgp.model.multitask import MultiTaskGP
 
 
@@ -15,11 +16,11 @@ class RowPlacer:
     foresees = True
     follows_kernels = False
 
-    def wanted(self, before: RowState, rows: Rows, model: MultiTaskGP, update: int) -> Points:
+    def wanted(self, before: AnyState, rows: Rows, model: MultiTaskGP, update: int) -> Points:
         """No points."""
         return ()
 
-    def settled(self, state: RowState, rows: Rows) -> Bool[np.ndarray, " N"]:
+    def settled(self, state: AnyState, rows: Rows) -> Bool[np.ndarray, " N"]:
         """All rows: none of them changes a point."""
         return np.ones(rows.size, bool)
 
@@ -27,26 +28,22 @@ class RowPlacer:
         """Never: there is none."""
         return False
 
-    def is_starved(self, state: RowState) -> bool:
+    def is_starved(self, state: AnyState) -> bool:
         """Never: rows are held as they are."""
         return False
 
-    def prepared(self, state: RowState, rows: Rows, update: int) -> tuple[RowState, bool]:
+    def prepared(self, state: AnyState, rows: Rows, update: int) -> tuple[Any, bool]:
         """The state as it is."""
         return state, False
 
-    def placed(self, before: RowState, points: Points, rows: Rows, start: MultiTaskGP) -> RowState:
+    def placed(self, before: AnyState, points: Points, rows: Rows, start: MultiTaskGP) -> Any:
         """The state as it is."""
         return before
 
-    def move(self, before: RowState, points: Points) -> RowState:
+    def move(self, before: AnyState, points: Points) -> Any:
         """The state as it is."""
         return before
 
-    def shifted(self, state: RowState, rows: Rows) -> RowState:
-        """The state as it is."""
-        return state
-
-    def pruned(self, before: RowState, state: RowState, rows: Rows) -> RowState:
+    def pruned(self, before: AnyState, state: AnyState, rows: Rows) -> Any:
         """The state after the rows as it is."""
         return state

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.inference.prior import Prior
-from streamgp.inference.state import State
+from streamgp.inference.sparse.prior import Prior
+from streamgp.inference.sparse.state import State
 from streamgp.kernels import Kernel
 
 
@@ -27,8 +27,6 @@ class View(NamedTuple):
             row n costs half the product of that variance and `precision[q][n]`, in nats.
         open_variance: The part of each latent function's variance at past rows that the old points
             leave open.
-        sees_past: Whether past rows are seen anew wherever points go, so that old ground does not
-            hold points where they are.
     """
 
     points: tuple[Float[np.ndarray, "_ P"], ...]
@@ -37,7 +35,6 @@ class View(NamedTuple):
     update: int
     precision: Float[np.ndarray, "Q N"]
     open_variance: Float[np.ndarray, " Q"]
-    sees_past: bool = False
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -92,13 +89,6 @@ class AbstractStrategy(ABC):
     @property
     def refinement(self) -> int:
         """How many evaluations of the bound may be spent on moving new points by gradient."""
-        return 0
-
-    def moving(self, view: View) -> int:
-        """How many evaluations of the bound an update that learns may spend on moving old points.
-
-        They are moved by gradient, before new ones come. What was known is carried along.
-        """
         return 0
 
     @property

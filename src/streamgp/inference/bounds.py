@@ -3,11 +3,15 @@
 from typing import Protocol
 
 import numpy as np
+from jaxtyping import Float
 
-from streamgp.data.batch import Batch
+from streamgp.data.batch import Batch, Group
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites, times
 from streamgp.model.multitask import MultiTaskGP, of_groups
+
+
+_NOTHING = 1e-200  # the precision of a row that says nothing
 
 
 class HasEvidence(Protocol):
@@ -22,21 +26,52 @@ def expected_log_density(model: MultiTaskGP, batch: Batch, at_rows: Marginals) -
     """Σ_n E_q[log p(y_n | f_n)], over all observations that rows stand for."""
     total = 0.0
     groups = of_groups(model, batch, at_rows.mean, at_rows.covariance)
-    for group, likelihood, mean, covariance in groups:
-        value = likelihood.expected(group.y, mean, covariance).value
-        if batch.count is not None and batch.energy is not None:
-            scatter = likelihood.strength * batch.energy[group.rows]
-            value = batch.count[group.rows] * value - 0.5 * scatter
-        total += float(np.sum(value))
+    for group, _, mean, covariance in groups:
+        total += float(np.sum(expected_of(model, batch, group, mean, covariance)))
     return total
 
 
+def at_top(
+    model: MultiTaskGP, batch: Batch, sites: RowSites, offset: Float[np.ndarray, " R"]
+) -> float:
+    """What conjugate rows say at the tops of their sites, beside which they are those sites."""
+    total = 0.0
+    for group in batch.groups:
+        if not (group.is_observed and model.channels[group.channel].likelihood.conjugate):
+            continue
+        precision = np.maximum(sites.precision[group.run][group.within][:, 0, 0], _NOTHING)
+        top = (offset[group.flat] + sites.linear[group.flat] / precision)[:, None]
+        total += float(np.sum(expected_of(model, batch, group, top, np.zeros((len(top), 1, 1)))))
+    return total
+
+
+def expected_of(
+    model: MultiTaskGP,
+    batch: Batch,
+    group: Group,
+    mean: Float[np.ndarray, "n J"],
+    covariance: Float[np.ndarray, "n J J"],
+) -> Float[np.ndarray, " n"]:
+    """E_q[log p] of each row of a group, over all observations that it stands for."""
+    likelihood = model.channels[group.channel].likelihood
+    value = likelihood.expected(group.y, mean, covariance).value
+    if batch.count is not None and batch.energy is not None:
+        scatter = likelihood.strength * batch.energy[group.rows]
+        value = batch.count[group.rows] * value - 0.5 * scatter
+    return value
+
+
 def expected_log_sites(batch: Batch, rows: RowSites, at_rows: Marginals) -> float:
-    """E_q[log t(v)] of the rows' sites: what conditioning on them added to the evidence."""
-    mean = at_rows.centred
-    total = float(rows.linear @ mean) - 0.5 * float(mean @ times(batch, rows.precision, mean))
-    for precision, explained in zip(rows.precision, at_rows.explained, strict=True):
-        total -= 0.5 * float(np.vdot(precision, explained))
+    """E_q[log t(v)] of the rows' sites: what conditioning on them added to the evidence.
+
+    A row that has nothing but its site is left out: that is its likelihood.
+    """
+    total, mean, pull = 0.0, at_rows.centred, times(batch, rows.precision, at_rows.centred)
+    for group in batch.groups:
+        if group.is_observed:
+            own, run, within = group.flat, group.run, group.within
+            total += float((rows.linear[own] - 0.5 * pull[own]) @ mean[own])
+            total -= 0.5 * float(np.vdot(rows.precision[run][within], at_rows.explained[run][within]))
     return total
 
 

@@ -1,9 +1,9 @@
 """Combine: what batches say, computed apart from folding it in.
 
-At fixed hyperparameters and points, what a batch says is a sum over its rows. So several batches
-can be prepared apart, each against the same state, and be added to it in any order: map and reduce.
-For channels with normal noise the result is that of one pass. Sites of other families depend on
-what else is known; prepared apart, each batch is fitted to the state alone.
+At fixed hyperparameters, what a batch says is its rows or, at inducing points, a sum of sites. So
+several batches can be prepared apart, each against the same state, and be added to it in any order:
+map and reduce. For channels with normal noise the result is that of one pass. Sites of other
+families depend on what else is known; prepared apart, each batch is fitted to the state alone.
 """
 
 import dataclasses
@@ -18,55 +18,35 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, NumericalError, problem
-from streamgp.inference.cells import Cells
+from streamgp.inference.dense.state import DenseState
 from streamgp.inference.engine import AnyLearner, AnyState
-from streamgp.inference.memory import Memory
+from streamgp.inference.kept import Kept
 from streamgp.inference.over_time.following import with_rows
-from streamgp.inference.over_time.kept import Kept
 from streamgp.inference.over_time.state import RowState
-from streamgp.inference.past import Past
-from streamgp.inference.state import State
+from streamgp.inference.sparse.absorbed import Absorbed
+from streamgp.inference.sparse.state import State
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, nodes_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PreparedRows:
-    """Rows over time, beside a state that they may be added to.
-
-    Attributes:
-        model: The hyperparameters under which their sites were found.
-        rows: With their sites.
-        heard: The observations of each channel.
-    """
-
-    model: MultiTaskGP
-    rows: Kept
-    heard: Float[np.ndarray, " D"]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class Prepared:
-    """What some data say, beside a dense state that it may be added to.
+    """What some data say, beside a state that they may be added to.
 
     Attributes:
         model: The hyperparameters under which it was computed.
-        points: The inducing points.
-        sums: What data said of the latent functions.
-        memory: How they depend on hyperparameters in ways that sums cannot tell.
+        points: The inducing points; none of a state that keeps rows.
+        said: Rows with their sites, or sites at the points.
         heard: The observations of each channel.
-        cells: The rows as cells; None if they cannot be told from earlier ones.
     """
 
     model: MultiTaskGP
     points: tuple[np.ndarray, ...]
-    sums: Past
-    memory: Memory
+    said: Kept | Absorbed
     heard: Float[np.ndarray, " D"]
-    cells: Cells | None = None
 
 
-def prepare(learner: AnyLearner, state: AnyState, rows: Rows) -> Prepared | PreparedRows:
+def prepare(learner: AnyLearner, state: AnyState, rows: Rows) -> Prepared:
     """What rows say at the state's hyperparameters and points, apart from folding it in.
 
     Args:
@@ -80,13 +60,13 @@ def prepare(learner: AnyLearner, state: AnyState, rows: Rows) -> Prepared | Prep
     Raises:
         NumericalError: If that is not finite.
     """
-    after, info = learner.step(state, rows, learn=False, remember=True)
+    after, info = learner.step(state, rows, learn=False)
     if not info.finite:
         raise NumericalError("what the rows say is not finite. Please report them.")
     return said_since(state, after)
 
 
-def said_since(before: Any, after: Any) -> Prepared | PreparedRows:
+def said_since(before: Any, after: Any) -> Prepared:
     """What data said that came between two states with the same hyperparameters.
 
     Raises:
@@ -94,20 +74,16 @@ def said_since(before: Any, after: Any) -> Prepared | PreparedRows:
     """
     _check_same(before.model, after.model)
     heard = after.heard - before.heard
-    if isinstance(after, RowState) and isinstance(before, RowState):
-        return PreparedRows(after.model, _new_rows(before, after), heard)
-    if not (isinstance(after, State) and isinstance(before, State)):
-        raise _different("states of one engine", "a dense state and one over time")
-    memory = before.memory.scaled(-1.0) + after.memory
+    if type(before) is not type(after):
+        raise _different("states of one engine", "states of two")
+    if not isinstance(after, State):
+        return Prepared(after.model, (), _new_rows(before, after), heard)
     _check_same_points(before.points, after.points)
-    past = before.past.scaled(-1.0) + after.past
-    cells = None
-    if after.cells is not None and before.cells is not None:
-        cells = after.cells.since(before.cells)
-    return Prepared(after.model, after.points, past, memory, heard, cells)
+    said = before.absorbed.each(operator.neg) + after.absorbed
+    return Prepared(after.model, after.points, said, heard)
 
 
-def combine(prior: Any, prepared: Iterable[Prepared | PreparedRows]) -> Any:
+def combine(prior: Any, prepared: Iterable[Prepared]) -> Any:
     """The state with what several batches said.
 
     Args:
@@ -124,32 +100,22 @@ def combine(prior: Any, prepared: Iterable[Prepared | PreparedRows]) -> Any:
     parts = list(prepared)
     for part in parts:
         _check_same(prior.model, part.model)
+        if isinstance(prior, State) != isinstance(part.said, Absorbed):
+            raise _different("states of one engine", "states of two")
     if not parts:
         return prior
     heard = prior.heard + sum(part.heard for part in parts)
+    said: list[Any] = [part.said for part in parts]
     if isinstance(prior, RowState):
-        rows = [part.rows for part in parts if isinstance(part, PreparedRows)]
-        if len(rows) < len(parts):
-            raise _different("states of one engine", "a dense state and one over time")
-        return with_rows(prior, rows, heard=heard)
-    dense = [part for part in parts if isinstance(part, Prepared)]
-    if len(dense) < len(parts):
-        raise _different("states of one engine", "a dense state and one over time")
-    for part in dense:
+        return with_rows(prior, said, heard=heard)
+    if isinstance(prior, DenseState):
+        return prior.with_rows(said, heard=heard)
+    for part in parts:
         _check_same_points(prior.points, part.points)
-    cells = [prior.cells, *(part.cells for part in dense)]
-    return prior.replace(
-        past=functools.reduce(operator.add, [part.sums for part in dense], prior.past),
-        cells=None if None in cells else functools.reduce(operator.add, cells),
-        memory=functools.reduce(operator.add, [part.memory for part in dense], prior.memory),
-        heard=heard,
-    )
+    return prior.replace(absorbed=functools.reduce(operator.add, said, prior.absorbed), heard=heard)
 
 
-# -- rows over time --------------------------------------------------------------------------------
-
-
-def _new_rows(before: RowState, after: RowState) -> Kept:
+def _new_rows(before: Any, after: Any) -> Kept:
     """The rows of one state that another does not have."""
     known = Counter(_names(before.kept))
     is_new = []
@@ -171,7 +137,7 @@ def _new_rows(before: RowState, after: RowState) -> Kept:
 
 def _names(rows: Kept) -> list[bytes]:
     """What tells rows apart: all that was observed."""
-    columns = rows.time, rows.channel, *rows.y.T, rows.count, rows.energy
+    columns = *rows.x.T, rows.channel, *rows.y.T, rows.count, rows.energy
     return [row.tobytes() for row in np.stack(columns, axis=1).astype(float)]
 
 
@@ -198,7 +164,7 @@ def _different(expected: str, got: str) -> ConfigurationError:
         problem(
             expected,
             got,
-            "Begin with copies of one model, and update them with `learn=False`. On the dense "
-            "engine, points must be there before: `inducing=Fixed(points)` keeps them.",
+            "Begin with copies of one model, and update them with `learn=False`. Inducing points, "
+            "if there are any, must be there before: `inducing=Fixed(points)` keeps them.",
         )
     )

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.inference.posterior import Posterior
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.prior import Prior
 from streamgp.model.composition import Composition
 from streamgp.model.means.constant import LEVEL
 from streamgp.model.multitask import MultiTaskGP

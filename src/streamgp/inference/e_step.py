@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch, Group
 from streamgp.inference.bounds import HasEvidence, expected_log_density, site_bound
-from streamgp.inference.posterior import Marginals, Posterior, condition, marginals
-from streamgp.inference.sites import RowSites, RunBlocks, Site, aggregate, times
+from streamgp.inference.posterior import Marginals
+from streamgp.inference.sites import RowSites, RunBlocks, times
 from streamgp.model.mixing import Features
 from streamgp.model.multitask import MultiTaskGP, of_groups
 
@@ -39,24 +39,6 @@ class Setting(Protocol):
 
     def conditioned(self, rows: RowSites) -> tuple[HasEvidence, Marginals]:
         """q given the past and these row sites, and what it says at the rows."""
-
-
-class DenseSetting(NamedTuple):
-    """A batch that meets inducing values, whose past is one site on all of them."""
-
-    model: MultiTaskGP
-    batch: Batch
-    features: Features
-    carried: Site
-
-    def site(self, rows: RowSites) -> Site:
-        """What the past and these row sites say together."""
-        return self.carried + aggregate(self.batch, rows, self.features)
-
-    def conditioned(self, rows: RowSites) -> tuple[Posterior, Marginals]:
-        """q given the carried site and these row sites, and what it says at the rows."""
-        posterior = condition(self.site(rows))
-        return posterior, marginals(self.batch, posterior, self.features)
 
 
 class Fit(NamedTuple):
@@ -87,8 +69,8 @@ def per_row(
     covariance: RunBlocks,
 ) -> tuple[Float[np.ndarray, " R"], RunBlocks]:
     """A vector and a matrix per row: `method(likelihood, y, mean, covariance)` of each channel."""
-    vectors = np.empty(batch.flat_size)
-    matrices = tuple(np.empty_like(c) for c in covariance)
+    vectors = np.zeros(batch.flat_size)
+    matrices = tuple(np.zeros_like(c) for c in covariance)
     for group, likelihood, m, c in of_groups(model, batch, mean, covariance):
         vector, matrix = counted(batch, group, *method(likelihood, group.y, m, c))
         matrices[group.run][group.within] = matrix
@@ -118,6 +100,10 @@ def natural_step(setting: Setting, now: Fit, step: float = 1.0) -> RowSites:
     batch, at_rows, old = setting.batch, now.marginals, now.rows
     gradient, target = curvature(setting.model, batch, at_rows.mean, at_rows.covariance)
     wanted = gradient + times(batch, target, at_rows.centred)
+    for group in batch.groups:
+        if not group.is_observed:  # there is nothing but the site
+            wanted[group.flat] = old.linear[group.flat]
+            target[group.run][group.within] = old.precision[group.run][group.within]
     precision = tuple(p + step * (new - p) for p, new in zip(old.precision, target, strict=True))
     return RowSites(old.linear + step * (wanted - old.linear), precision)
 
@@ -148,12 +134,18 @@ def exact_sites(setting: Setting, held: RowSites) -> RowSites:
 
     It lets the M step see the collapsed bound of Gaussian channels in the noise.
     """
-    model, batch, features = setting.model, setting.batch, setting.features
+    return exact_sites_at(setting.model, setting.batch, setting.features.offset, held)
+
+
+def exact_sites_at(
+    model: MultiTaskGP, batch: Batch, offset: Float[np.ndarray, " R"], held: RowSites
+) -> RowSites:
+    """As `exact_sites`, for latent parameters with these offsets."""
     if not any(c.likelihood.conjugate for c in model.channels):
         return held
     linear = held.linear.copy()
     precision = tuple(p.copy() for p in held.precision)
-    for group, likelihood, offset, place in of_groups(model, batch, features.offset, precision):
+    for group, likelihood, offset, place in of_groups(model, batch, offset, precision):
         if likelihood.conjugate:
             own = likelihood.curvature(group.y, offset, np.zeros(place.shape))
             slope, place[:] = counted(batch, group, *own)

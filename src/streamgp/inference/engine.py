@@ -1,11 +1,11 @@
 """What every engine has in common: a state, and a learner of states.
 
-An engine is a way to keep what is known. The dense one keeps inducing values at points of any
-inputs (`State`, `Learner`). The other one keeps rows over time (`RowState`, `RowLearner`).
-Everything above this folder sees these protocols only.
+An engine is a way to keep what is known. Two keep rows: over time, with a filter (`RowState`,
+`RowLearner`), and over any inputs (`DenseState`, `DenseLearner`). The third keeps no rows, but
+sites at inducing points (`State`, `Learner`). Everything above this folder sees these protocols.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,8 +14,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Rows
 from streamgp.inference.components import Contributions
 from streamgp.inference.scoring import Scored
-from streamgp.inference.state import Info
-from streamgp.inference.vem import VEM
+from streamgp.inference.vem import VEM, Info
 from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
 
@@ -35,7 +34,7 @@ class AnyState(Protocol):
 
     @property
     def kept_rows(self) -> int:
-        """How many rows of the past are kept; zero if it is kept as sums at inducing points."""
+        """How many rows of the past are kept; none at inducing points."""
 
     @property
     def heard(self) -> Float[np.ndarray, " D"]:
@@ -56,10 +55,6 @@ class AnyState(Protocol):
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many inducing points each latent function has."""
-
-    @property
-    def has_cells(self) -> bool:
-        """Whether past rows can be seen again through other features."""
 
     @property
     def open_variance(self) -> Float[np.ndarray, " Q"]:
@@ -87,8 +82,16 @@ class AnyLearner(Protocol):
         """How hyperparameters are learned; None leaves them alone."""
 
     @property
-    def cost_grows(self) -> bool:
-        """Whether learning hyperparameters takes time in proportion to all that was learned."""
+    def on_rows(self) -> bool:
+        """Whether rows are kept, so that hyperparameters are learned from all of them."""
+
+    @property
+    def growth(self) -> float:
+        """How many times more data there are at least when hyperparameters are learned again."""
+
+    @property
+    def rows_together(self) -> int:
+        """How many rows are held in memory together."""
 
     @property
     def parts_follow_time(self) -> bool:
@@ -118,17 +121,11 @@ class AnyLearner(Protocol):
         start: MultiTaskGP | None = None,
         *,
         learn: bool = True,
-        remember: bool | None = None,
     ) -> tuple[Any, Info]:
         """Fold rows in; with `learn`, hyperparameters as well."""
 
     def trying(self, state: Any, rows: Rows, start: MultiTaskGP) -> tuple[MultiTaskGP, float]:
         """The hyperparameters that a step learns from there, and its bound; nothing is kept."""
-
-    def revised(
-        self, before: Any, streamed: Any, rows: Rows, parts: Iterable[Rows], *, remember: bool
-    ) -> tuple[Any, Info] | None:
-        """Learn parts of one batch together, or None where that would change nothing."""
 
     def filter_scored(self, state: Any, rows: Rows) -> tuple[Any, Scored]:
         """Fold rows in one by one, in order, at fixed hyperparameters."""

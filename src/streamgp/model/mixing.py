@@ -171,6 +171,8 @@ def latent_precision(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "Q N
     """
     found = np.zeros((sum(model.draws), batch.size))
     for group in batch.groups:
+        if not group.is_observed:
+            continue
         channel = model.channels[group.channel]
         count, j = len(group.y), group.latents
         offset = np.broadcast_to(channel.offset, (count, j))

@@ -182,8 +182,13 @@ def of_groups(
     mean: Float[np.ndarray, " R"],
     covariance: tuple[Float[np.ndarray, "_n _J _J"], ...],
 ) -> Iterator[tuple[Group, Likelihood, Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]]:
-    """Each channel's rows with its likelihood and with q(f) at them."""
+    """Each channel's rows with its likelihood and with q(f) at them.
+
+    Those of which nothing is known but a site are left out.
+    """
     for group in batch.groups:
+        if not group.is_observed:
+            continue
         yield (
             group,
             model.channels[group.channel].likelihood,

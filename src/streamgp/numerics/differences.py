@@ -5,9 +5,12 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.numerics.linalg import symmetric
+
 Function = Callable[[Float[np.ndarray, "*b J"]], Float[np.ndarray, "*b"]]
 
 _SHARE = 1e-3  # step of a scalar, as a share of its size
+_STEP = 1e-4  # between two gradients, in log units
 
 
 def gradient(function: Function, f: Float[np.ndarray, "*b J"], step: float) -> np.ndarray:
@@ -55,3 +58,26 @@ def by_number(
     if not slopes:
         return np.zeros((*np.shape(function(number)), *number.shape))
     return np.stack(slopes, axis=-1).reshape(*slopes[0].shape, *number.shape)
+
+
+def expanded(
+    gradient: Callable[[Float[np.ndarray, " T"]], Float[np.ndarray, " T"]],
+    start: Float[np.ndarray, " T"],
+) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, "T T"]]:
+    """Gradient and Hessian of a function at a point, the latter by differences of gradients."""
+    if not len(start):
+        return start, np.zeros((0, 0))
+    here = gradient(start)
+    rows = [(gradient(start + step) - here) / _STEP for step in _STEP * np.eye(len(start))]
+    return here, symmetric(np.stack(rows))
+
+
+def with_right_sign(hessian: Float[np.ndarray, "T T"]) -> Float[np.ndarray, "T T"]:
+    """Directions of the wrong curvature keep its size with the right sign.
+
+    So the gradient cannot carry hyperparameters off along them.
+    """
+    if not hessian.size:
+        return hessian
+    curvature, vectors = np.linalg.eigh(hessian)
+    return (vectors * np.abs(curvature)) @ vectors.T

@@ -37,7 +37,6 @@ class Updater:
     specification: Specification
     engines: Engines
     forgetting: Forgetting
-    batch_rows: int  # rows that are held in memory together
     outliers: Rule = "keep"  # what becomes of them
 
     def __post_init__(self) -> None:
@@ -46,15 +45,14 @@ class Updater:
     def folding(self, state: AnyState) -> Folding:
         """How rows are folded into states of that kind."""
         engine, seed = self.engines.of(state), self.specification.seed
-        return Folding(engine, self.schedule(state), self.batch_rows, seed)
+        return Folding(engine, self.schedule(state), seed)
 
     def schedule(self, state: AnyState) -> Schedule:
         """When hyperparameters are learned."""
         learner = self.engines.of(state).learner
         channels = self.specification.channels
-        return Schedule(
-            learner.learning, self.forgetting, channels, learner.cost_grows, state.has_cells
-        )
+        rule, own = learner.learning, (learner.on_rows, learner.growth)
+        return Schedule(rule, self.forgetting, channels, *own)
 
     # -- a batch -------------------------------------------------------------------------------
 
@@ -93,15 +91,15 @@ class Updater:
         elif due and schedule.is_time_for_starts(progress, rows):
             start = self._better_start(before, rows, axes)
             afresh = True
-        how = How(progress.updates + 1, due, due or schedule.remembers(rows, learn=learn))
+        how = How(progress.updates + 1, due)
         folding = self.folding(before).with_rule(schedule.rule_for(progress, rows))
         after, found, work = folding.fold(before, rows, start, how)
         gain = work.bound - float(np.sum(found.log_predictive))
-        waits = not due and learn and schedule.cost_grows
+        waits = not due and learn and schedule.on_rows
         if waits and schedule.is_in_doubt(progress.doubt.seen(found.normal)):
             nothing, due, afresh = rows.take(slice(0)), True, True
             start = self._better_start(after, nothing, axes)
-            how = How(progress.updates + 1, learn=True, remember=True)
+            how = How(progress.updates + 1, learn=True)
             after, more, _ = folding.step(after, nothing, start, how)
             work, gain = total([work, more]), more.bound
         now, seen = self.seen(progress, after, came, scores or found, learned=due)
@@ -114,7 +112,8 @@ class Updater:
         """Hyperparameters as they are, or begun anew from all kept rows, if these say so."""
         engine, asked = self.engines.of(state), self.specification
         every = state.rows_with(rows)
-        blank = engine.learner.begin(lifecycle.afresh(asked, engine.learner, state, every, axes), 1)
+        anew = lifecycle.afresh(asked, engine.learner, state, every, axes)
+        blank = engine.learner.begin(anew, rows.x.shape[1])
         other = Starts(asked, engine, blank, every, axes).best()
         return better(engine.learner, state, rows, (state.model, other))
 
@@ -157,14 +156,13 @@ class Updater:
         return now, scores._replace(changed=changed, outliers=outliers)
 
     def refine(self, progress: Progress) -> tuple[Progress, UpdateReport]:
-        """Move points, if the strategy does, and learn hyperparameters from what is carried."""
+        """Learn hyperparameters from what is kept."""
         begin, state = time.perf_counter(), progress.state
         assert state is not None
         nothing = Rows(np.zeros((0, len(progress.schema.axes))), np.zeros((0, 1)), np.zeros(0, int))
-        how = How(progress.updates, learn=True, remember=True)
+        how = How(progress.updates, learn=True)
         folding = self.folding(state)
-        moved = folding.engine.placer.shifted(state, nothing)
-        after, work, _ = folding.step(moved, nothing, None, how)
+        after, work, _ = folding.step(state, nothing, None, how)
         now = dataclasses.replace(progress, state=after, learned_at=progress.total)
         return now, self.report(progress, now, Scores(), work, Result.REFINED, begin)
 

@@ -29,14 +29,10 @@ class Work(NamedTuple):
 
 
 class How(NamedTuple):
-    """The number of an update, and what it does beside folding its rows in.
-
-    It learns hyperparameters, or remembers for later how its rows depend on the kernels, or both.
-    """
+    """The number of an update, and whether it learns hyperparameters beside folding its rows in."""
 
     update: int
     learn: bool
-    remember: bool
 
 
 def total(works: Iterable[Work]) -> Work:
@@ -52,14 +48,17 @@ class Folding:
     Attributes:
         engine: Places points and learns.
         schedule: When hyperparameters are learned.
-        batch_rows: How many rows are held in memory together.
         seed: Of random parts.
     """
 
     engine: Engine
     schedule: Schedule
-    batch_rows: int
     seed: int
+
+    @property
+    def _together(self) -> int:
+        """How many rows are held in memory together."""
+        return self.engine.learner.rows_together
 
     def with_rule(self, rule: VEM | None) -> "Folding":
         """The same with another rule of learning."""
@@ -81,7 +80,7 @@ class Folding:
             start: The hyperparameters to begin from, if not the state's own.
             how: What else to do.
         """
-        if rows.size <= self.batch_rows:
+        if rows.size <= self._together:
             return self._at_once(before, rows, start, how)
         if self.engine.learner.parts_follow_time:
             return self._in_time(before, rows, start, how)
@@ -90,8 +89,8 @@ class Folding:
     def scores(self, state: AnyState, rows: Rows) -> Scored:
         """The scores of each row, for a bounded number of them at a time."""
         scores = []
-        for begin in range(0, rows.size, self.batch_rows):
-            part = rows.take(slice(begin, begin + self.batch_rows))
+        for begin in range(0, rows.size, self._together):
+            part = rows.take(slice(begin, begin + self._together))
             scores.append(self.engine.learner.scored(state, part))
         return joined(scores)
 
@@ -99,9 +98,7 @@ class Folding:
         self, state: AnyState, rows: Rows, start: MultiTaskGP | None, how: How
     ) -> tuple[Any, Work, Scored]:
         """The state after a step of learning, what it took, and the rows' scores."""
-        after, info = self.engine.learner.step(
-            state, rows, start, learn=how.learn, remember=how.remember
-        )
+        after, info = self.engine.learner.step(state, rows, start, learn=how.learn)
         check(info.finite)
         work = Work(info.bound, info.e_rounds, info.m_evaluations)
         return after, work, info.scored
@@ -115,8 +112,6 @@ class Folding:
             after, work, numbers = self.step(before, rows, start, how)
             return after, numbers, work
         points, scores = None, None
-        if learn:
-            before = placer.shifted(before, rows)
         for _ in range(_PLACEMENTS):
             wanted = placer.wanted(before, rows, start or before.model, update)
             if points is not None and _suffice(points, wanted):
@@ -139,10 +134,9 @@ class Folding:
     ) -> tuple[Any, Scored, Work]:
         """A batch too large to hold at once, in random parts.
 
-        Parts that follow one another find points and hyperparameters. Where sites depend on what
-        else is known, all parts are then learned once more, together.
+        Hyperparameters are learned from ever larger pieces of it.
         """
-        scores, parts = self.scores(before, rows), Parts.of(rows, self.batch_rows, self.seed)
+        scores, parts = self.scores(before, rows), Parts.of(rows, self._together, self.seed)
         state, works, seen, learned_at = before, [], 0, 0
         for part in parts:
             seen += part.size
@@ -151,15 +145,7 @@ class Folding:
             learned_at = seen if due else learned_at
             start = state.model
             works.append(work)
-        work = total(works)
-        moved = self.engine.placer.move(before, state.points)
-        result = self.engine.learner.revised(moved, state, rows, parts, remember=how.remember)
-        if result is None:
-            return state, scores, work
-        after, info = result
-        check(info.finite)
-        rounds = work.e_rounds + info.e_rounds
-        return after, scores, work._replace(bound=info.bound, e_rounds=rounds)
+        return state, scores, total(works)
 
     def _in_time(
         self, before: AnyState, rows: Rows, start: MultiTaskGP | None, how: How
@@ -169,7 +155,7 @@ class Folding:
         If hyperparameters are learned, it is from all parts together, and a second pass puts times
         where the learned kernels want them.
         """
-        scores, parts = self.scores(before, rows), Parts.of(rows, self.batch_rows, None)
+        scores, parts = self.scores(before, rows), Parts.of(rows, self._together, None)
         works, fixed, none = [], how._replace(learn=False), rows.take(slice(0))
         for _ in range(_PASSES if how.learn else 1):
             state = before if start is None else before.replace(model=start)

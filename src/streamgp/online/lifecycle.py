@@ -178,26 +178,20 @@ def widened(
     """The model with lengthscales on the scale of the ground, if that has grown much.
 
     The priors of lengthscales come from the spread of the first batch. If later inputs lie far
-    beyond it, the priors follow, and so do the lengthscales as far as no data have spoken of them:
-    one that the first batch could not tell at all would else stay at nothing. Where the past is
-    kept as cells, it speaks of all lengthscales itself. Over one input the ground grows for as
-    long as the stream goes on, and says nothing of lengthscales.
+    beyond it, the priors follow. Over one input the ground grows for as long as the stream goes on,
+    and says nothing of lengthscales.
     """
     kernels = state.model.kernels
     if rows.x.shape[1] == 1 or not state.count or not free_size(kernels):
         return None
     ground = np.concatenate([rows.x, state.explored])
     wide, wider = (_centres(specification, x, axes) for x in (ground, 2 * ground))
-    centre, width = prior_of(kernels)
+    centre, _ = prior_of(kernels)
     follows = wider > wide  # lengthscales, if they were not given
     growth = np.where(follows, np.maximum(wide - centre - np.log(_MUCH_WIDER), 0.0), 0.0)
     if not growth.any():
         return None
-    moved = free_vector(kernels)
-    if not state.has_cells:
-        said = np.diagonal(state.memory.precision)[: len(growth)]
-        moved = moved + growth / (1 + said * width**2)
-    return replaced(state.model, kernels=recentred(with_free(kernels, moved), growth))
+    return replaced(state.model, kernels=recentred(kernels, growth))
 
 
 def _centres(

@@ -10,10 +10,11 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.data.schema import Schema
+from streamgp.inference.dense.state import DenseState
 from streamgp.inference.engine import AnyLearner, AnyState
 from streamgp.inference.over_time.state import RowState
 from streamgp.inference.scoring import Scored
-from streamgp.inference.state import State
+from streamgp.inference.sparse.state import State
 from streamgp.numerics.quantile_tracker import QuantileTracker
 from streamgp.online.calibration import Calibration
 from streamgp.online.doubt import Doubt
@@ -35,7 +36,7 @@ class Progress:
     """
 
     seen: Mapping[str, int]  # observations, by channel
-    state: State | RowState | None = None
+    state: State | DenseState | RowState | None = None
     updates: int = 0
     learned_at: int = 0  # observations when hyperparameters were last learned
     latest: float = -np.inf  # the largest first input

@@ -115,7 +115,7 @@ class Streamer:
             before = _leading(~verdict.is_outlier)
             if before < run.size:
                 return self._filtered(progress, run.take(slice(before)))
-        if self.learn and updater.schedule(progress.state).cost_grows:
+        if self.learn and updater.schedule(progress.state).on_rows:
             before = progress.doubt.until_strong(scored.normal)
             if before < run.size:  # an update of that row learns from it at once
                 return self._filtered(progress, run.take(slice(before)))

@@ -17,12 +17,10 @@ from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
 
 _CALM = 2.0  # surprise up to which hyperparameters are learned from a world that fades
-_WORTH_REMEMBERING = 0.1  # rows that are remembered, as a part of those between two M steps
 _GROWTH = 1.5  # of the data, or of a large batch, between two M steps that take their time
 _APART = 50  # the part of all observations that comes between two M steps is one over this,
 _SEVERAL = 5000  # as long as there are no more; from then on it grows with the root of their number
 _FARTHEST = 10  # up to one over this
-_CELLS_APART = 10  # the same, of M steps that see the past as cells
 _OFTEN = 10  # such M steps come that many times as often as `every` says
 _ANEW = 2.0  # growth of the data between two times that learning begins anew
 _BRIEF = 4  # evaluations of the bound in an M step that goes on from a recent one
@@ -36,15 +34,15 @@ class Schedule:
         rule: How hyperparameters are learned, or None if never.
         forgetting: How the past fades.
         channels: The likelihood of each channel, by name.
-        cost_grows: Whether an M step takes time in proportion to all that was learned.
-        sees_past: Whether an M step sees past rows anew, up to a number of cells.
+        on_rows: Whether hyperparameters are learned from rows, old ones and new ones.
+        growth: Of the data between two M steps on rows, once there are some.
     """
 
     rule: VEM | None
     forgetting: Forgetting
     channels: Mapping[str, Likelihood]
-    cost_grows: bool = False
-    sees_past: bool = False
+    on_rows: bool = False
+    growth: float = 1.0
 
     def is_due(
         self, progress: Progress, rows: Rows, surprise: Callable[[], float], *, learn: bool
@@ -70,37 +68,27 @@ class Schedule:
         That takes all rows. It is done when they have doubled, or when they came as nobody
         expected.
         """
-        if not self.cost_grows:
+        if not self.on_rows:
             return False
         total = progress.total + rows.size
         return progress.doubt.is_strong or total >= _ANEW * progress.started_at
 
     def is_in_doubt(self, doubt: Doubt) -> bool:
         """Whether rows came so unexpectedly that hyperparameters are learned without waiting."""
-        return self.cost_grows and self.rule is not None and doubt.is_strong
+        return self.on_rows and self.rule is not None and doubt.is_strong
 
     def rule_for(self, progress: Progress, rows: Rows) -> VEM | None:
         """How an update with these rows learns hyperparameters, if it does.
 
-        Where the cost of an M step grows with the past, most are brief: they come often, and go on
-        from where the last one ended. Whenever the data have grown by half, one takes its time.
+        On rows most M steps are brief: they come often, and go on from where the last one ended.
+        Whenever the data have grown by half, one takes its time.
         """
-        if self.rule is None or not self.cost_grows or progress.learned_at < 1:
+        if self.rule is None or not self.on_rows or progress.learned_at < 1:
             return self.rule
         grown = _growths(progress.total + rows.size) > _growths(progress.learned_at)
         if grown or progress.doubt.is_strong:
             return self.rule
         return dataclasses.replace(self.rule, evaluations=min(_BRIEF, self.rule.evaluations))
-
-    def remembers(self, rows: Rows, *, learn: bool) -> bool:
-        """Whether an update that does not learn remembers how its rows depend on the kernels.
-
-        Otherwise kernels that are learned later would forget it. For few rows it is not worth what
-        it costs.
-        """
-        if not learn or self.rule is None:
-            return False
-        return rows.size >= _WORTH_REMEMBERING * self.rule.every
 
     def samples_before_next(self, progress: Progress, rows: Rows, *, learn: bool) -> int:
         """How many of these samples, taken one by one, come before one that learns."""
@@ -119,22 +107,19 @@ class Schedule:
         return seen >= _GROWTH * learned_at
 
     def _pause(self, progress: Progress) -> int:
-        """Observations between two M steps: `every`, and fewer while there are few.
+        """Observations between two M steps.
 
-        Where the cost of an M step grows with the past, they grow apart with it, so that what all
-        of them cost together stays in proportion to the stream. What a stream loses by not having
-        learned from its latest part does not depend on its length, only on how large that part is
-        of it all, and is less than a nat; so a long stream can do with fewer. The same is true
-        where M steps see the past as cells, unless it fades: what one leaves out is not lost for
-        the next one.
+        On rows they grow apart with the data, so that what all of them cost together stays in
+        proportion to the stream. What a stream loses by not having learned from its latest part
+        depends on how large that part is of it all. At inducing points, what one M step leaves out
+        is lost for the next one: there are `every` observations between them, fewer at first.
         """
         assert self.rule is not None
         last = progress.learned_at
-        if not self.cost_grows:
-            lasts = self.sees_past and self.forgetting.factor == 1.0
-            growth = last // _CELLS_APART if lasts else 0
-            return max(min(self.rule.every, last // 2), growth, 1)
+        if not self.on_rows:
+            return max(min(self.rule.every, last // 2), 1)
         part = min(math.sqrt(max(last / _SEVERAL, 1.0)) / _APART, 1 / _FARTHEST)
+        part = max(part, self.growth - 1)
         return max(min(self.rule.every // _OFTEN, last // 2), int(part * last), 1)
 
     def _is_flat(self, progress: Progress, rows: Rows) -> bool:

@@ -11,12 +11,11 @@ from streamgp.data.axes import Axis, input_names
 from streamgp.errors import FileError, problem
 from streamgp.inducing import Fixed, as_given, as_strategy
 from streamgp.inducing.engines import Engines
-from streamgp.inference.cells import Cells
-from streamgp.inference.learner import Learner
-from streamgp.inference.memory import Memory
+from streamgp.inference.dense.state import DenseState
 from streamgp.inference.over_time.state import RowState
-from streamgp.inference.past import Past, empty
-from streamgp.inference.state import State
+from streamgp.inference.sparse.absorbed import Absorbed
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.state import State
 from streamgp.model.means import Mean
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
@@ -24,7 +23,7 @@ from streamgp.online.batch_update import Updater
 from streamgp.online.calibration import COVERED, Calibration
 from streamgp.online.forgetting import Forgetting
 from streamgp.online.progress import Progress
-from streamgp.parameters import Module, Node, free_size
+from streamgp.parameters import Module, Node
 from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.requirements import require
 from streamgp.persistence.row_states import Trusted, check_rows
@@ -67,6 +66,7 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
     """A model's parts as JSON and arrays."""
     tensors: Tensors = {}
     updater, setup = whole.updater, whole.updater.specification
+    strategy = updater.engines.strategy
     parts = {
         "channels": dict(setup.channels),
         "latents": setup.latents,
@@ -78,11 +78,10 @@ def encoded(whole: Contents) -> tuple[Document, Tensors]:
         "seasons": setup.seasons,
         "over_time": setup.over_time,
         "learner": updater.engines.settings,
-        "inducing": as_given(updater.engines.strategy),
+        "inducing": None if strategy is None else as_given(strategy),
         "engine": updater.engines.choice,
         "keep": updater.engines.keep,
         "forgetting": updater.forgetting,
-        "batch_rows": updater.batch_rows,
         "outliers": updater.outliers,
         "progress": whole.progress,
         "notes": whole.notes,
@@ -130,9 +129,9 @@ def build(contents: Document, tensors: Tensors) -> Contents:
         "over_time",
     )
     specification = Specification(**{name: parts[name] for name in asked})
-    strategy = as_strategy(parts["inducing"])
+    strategy = None if parts["inducing"] is None else as_strategy(parts["inducing"])
     engines = Engines(parts["engine"], strategy, parts["learner"], parts["keep"])
-    rules = (parts["forgetting"], parts["batch_rows"], parts["outliers"])
+    rules = (parts["forgetting"], parts["outliers"])
     updater = Updater(specification, engines, *rules)
     return Contents(updater, parts["progress"], parts["notes"], parts["bookkeeping"])
 
@@ -152,7 +151,6 @@ def check(whole: Contents, trusted: Trusted = frozenset()) -> None:
     require(isinstance(setup.mixing, dict), "mixing weights by channel")
     if isinstance(strategy, Fixed):
         require(Fixed(strategy.points) == strategy, "inducing points")
-    require(_is_count(updater.batch_rows, least=1), "a number of rows")
     require(_is_count(setup.seed), "a seed")
     require(type(setup.plain) is bool, "whether the kernel's variance is learned")
     require(set(setup.channels) == set(progress.seen), "counts of every channel")
@@ -191,21 +189,19 @@ def _is_record(record: Calibration) -> bool:
 
 
 def _check_state(
-    state: State | RowState, updater: Updater, axes: Sequence[Axis], trusted: Trusted
+    state: State | DenseState | RowState, updater: Updater, axes: Sequence[Axis], trusted: Trusted
 ) -> None:
     """The state has the structure and the shapes of one that the specification makes."""
     _check_model(state.model, updater.specification, axes)
     require(state.heard.shape == (len(state.model.channels),), "counts of every channel")
     require(bool(np.all(state.heard >= 0)), "counts that are not negative")
-    if isinstance(state, RowState):
-        check_rows(state, axes, trusted)
+    if isinstance(state, State):
+        _check_sparse(state, axes)
     else:
-        _check_dense(state, axes)
+        check_rows(state, axes, trusted)
 
 
-def _check_dense(state: State, axes: Sequence[Axis]) -> None:
-    theta, remembered = free_size(state.model), [state.memory.gradient, state.memory.precision]
-    require(_sizes(remembered) == [(theta,), (theta, theta)], "a memory of that size")
+def _check_sparse(state: State, axes: Sequence[Axis]) -> None:
     widths = {z.shape[1] for z in state.points if z.ndim == 2}
     require(len(widths) == 1 and all(z.ndim == 2 for z in state.points), "inducing points")
     require(widths.pop() == len(axes), "an axis for every input column")
@@ -223,21 +219,8 @@ def _check_model(model: MultiTaskGP, specification: Specification, axes: Sequenc
 
 
 def _check_sizes(state: State) -> None:
-    model, sizes = state.model, [len(z) for z in state.points]
-    blank = empty(model.outputs, sizes, model.basis_size)
-    require(_sizes(state.past.arrays()) == _sizes(blank.arrays()), "a past of that size")
-    if state.cells is not None:
-        _check_cells(state.cells, state)
-
-
-def _check_cells(cells: Cells, state: State) -> None:
-    blank, size = Cells.none(state.model, state.points[0].shape[1]), cells.size
-    wanted = [(size, *array.shape[1:]) for array in blank.arrays()[:-2]]
-    wanted += _sizes(blank.arrays()[-2:])
-    require(_sizes(cells.arrays()) == wanted, "cells of that size")
-    inside = (cells.channel >= 0) & (cells.channel < len(state.model.channels))
-    whole = cells.channel.shape == (size,) and cells.channel.dtype == np.int64
-    require(whole and bool(inside.all()), "the channel of each cell")
+    blank = Absorbed.none(state.model, [len(z) for z in state.points])
+    require(_sizes(state.absorbed.arrays()) == _sizes(blank.arrays()), "sites of that size")
 
 
 def _sizes(arrays: Sequence[np.ndarray]) -> list[tuple[int, ...]]:
@@ -247,9 +230,7 @@ def _sizes(arrays: Sequence[np.ndarray]) -> list[tuple[int, ...]]:
 def _is_double(state: State) -> bool:
     """Whether every number is finite and of double precision; a model may have whole ones too."""
     of_model = [array for array in _arrays(state.model) if array.dtype.kind == "f"]
-    cells = () if state.cells is None else tuple(state.cells.arrays())
-    parts = (state.points, state.past, state.memory, state.heard, cells)
-    numbers = [*of_model, *_arrays(parts)]
+    numbers = [*of_model, *_arrays((state.points, state.absorbed, state.heard))]
     return all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
 
 
@@ -260,7 +241,7 @@ def _arrays(tree: Any) -> Iterator[np.ndarray]:
     elif isinstance(tree, tuple):
         for part in tree:
             yield from _arrays(part)
-    elif isinstance(tree, Node | Module | Past | Memory):
+    elif isinstance(tree, Node | Module | Absorbed):
         for field in dataclasses.fields(tree):  # type: ignore[arg-type]
             yield from _arrays(getattr(tree, field.name))
 

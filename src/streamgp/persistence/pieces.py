@@ -1,8 +1,8 @@
 """A model in pieces, for places that can replace a part of it: most of a long past never changes.
 
-A model is a head and, if its past is kept as rows over time, one piece per block of rows. No block
-is ever changed, so an update leaves all pieces but the last one or two as they were. A piece is
-known by its digest. The head has all the rest, and a digest of the list of pieces.
+A model is a head and, if its past is kept as rows, one piece per block of rows. No block is ever
+changed, so an update leaves all pieces but the last one or two as they were. A piece is known by
+its digest. The head has all the rest, and a digest of the list of pieces.
 """
 
 import dataclasses
@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from streamgp.errors import FileError, problem
-from streamgp.inference.over_time.kept import Kept
+from streamgp.inference.dense.state import DenseState
+from streamgp.inference.kept import Kept
 from streamgp.inference.over_time.state import RowState
 from streamgp.persistence.container import Document, Tensors, seal, unseal
 from streamgp.persistence.contents import (
@@ -30,7 +31,7 @@ from streamgp.persistence.contents import (
 from streamgp.persistence.requirements import require
 from streamgp.persistence.values import decode, encode
 
-_BLOCK, _LIST = "block", "pieces"  # what a piece has, and what a head has beside a file
+_BLOCK, _PLACE, _LIST = "block", "place", "pieces"  # what a piece has, and a head beside a file
 
 
 class Label(NamedTuple):
@@ -50,21 +51,20 @@ class Label(NamedTuple):
 class Piece:
     """A block of rows as bytes, which are made when somebody asks for them."""
 
-    def __init__(self, block: Kept):
-        self._block = block
+    def __init__(self, block: Kept, place: float):
+        self._block, self._place = block, place
 
     @functools.cached_property
     def _encoded(self) -> tuple[Document, Tensors]:
         tensors: Tensors = {}
         # Arrays are named by the place, so that those of all pieces may be held together.
-        name = repr(_place(self._block))
-        return encode(self._block, name, tensors), tensors
+        return encode(self._block, repr(self._place), tensors), tensors
 
     @functools.cached_property
     def data(self) -> bytes:
         """The bytes; equal blocks have equal ones."""
         item, tensors = self._encoded
-        return seal({_BLOCK: item}, tensors)
+        return seal({_BLOCK: item, _PLACE: self._place}, tensors)
 
     def read_back(self) -> Kept:
         """The block as it will be read, or itself if it has been checked."""
@@ -75,7 +75,7 @@ class Piece:
         """Where it goes and what it is."""
         label = _LABELS.get(self._block)
         if label is None:
-            label = _label(_place(self._block), self.data)
+            label = _label(self._place, self.data)
             _LABELS[self._block] = label
         return label
 
@@ -109,9 +109,9 @@ def take_apart(whole: Contents) -> Pieces:
     The work is that of the pieces that were not there the last time, and a little per piece.
     """
     state = whole.progress.state
-    if not isinstance(state, RowState):
+    if not isinstance(state, RowState | DenseState):
         return Pieces(pack(*whole))
-    pieces = tuple(map(Piece, state.blocks))
+    pieces = tuple(map(Piece, state.blocks, _places(state)))
     with writing():
         contents, tensors = encoded(_with_blocks(whole, ()))
         again = tuple(piece.read_back() for piece in pieces)
@@ -144,7 +144,7 @@ def put_together(head: bytes, pieces: Sequence[bytes]) -> Contents:
         contents["progress"]["fields"]["state"]["fields"]["blocks"] = {"tuple": items}
         whole = decoded(contents, tensors)
         state = whole.progress.state
-        if isinstance(state, RowState):
+        if isinstance(state, RowState | DenseState):
             _LABELS.update(zip(state.blocks, labels, strict=True))
     return whole
 
@@ -159,17 +159,18 @@ def _opened_piece(data: bytes) -> tuple[Label, Document, Tensors]:
     """A piece as JSON and arrays."""
     contents, tensors = unseal(data)
     item = contents[_BLOCK]
-    place = float(tensors[item["fields"]["time"]["array"]][0])
-    return _label(place, data), item, tensors
+    return _label(float(contents[_PLACE]), data), item, tensors
 
 
 def _label(place: float, data: bytes) -> Label:
     return Label(place, hashlib.sha256(data).digest(), len(data))
 
 
-def _place(block: Kept) -> float:
-    """Kepts follow one another, so the time at which one begins says where it goes."""
-    return float(block.time[0])
+def _places(state: RowState | DenseState) -> list[float]:
+    """Where each block goes: over time, by the time at which it begins, else by its number."""
+    if isinstance(state, RowState):
+        return [float(block.time[0]) for block in state.blocks]
+    return [float(number) for number in range(len(state.blocks))]
 
 
 def _digest(labels: Iterable[Label]) -> str:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamgp.inference.over_time.kept import Kept, cut, joined
+from streamgp.inference.kept import Kept, cut_in_time, joined
 from streamgp.inference.over_time.state import Place, RowState
 from streamgp.inference.over_time.states import Numbers
 from streamgp.inference.over_time.window import World, scalars
@@ -54,7 +54,7 @@ def following(state: RowState, row: int, rows: Kept, end: Whole, **changes: Any)
         number -= 1
     first = state.begins[number]
     held = [state.blocks[number].take(slice(row - first))] if row > first else []
-    blocks = (*state.blocks[:number], *cut(joined([*held, rows])))
+    blocks = (*state.blocks[:number], *cut_in_time(joined([*held, rows])))
     after = state.replace(blocks=blocks, closed=end.closed, end=end.end, **changes)
     if after.model is state.model:
         known = vars(state).get("filters", vars(state).get("_known_filters", (None,)))

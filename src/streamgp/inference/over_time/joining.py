@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from streamgp.data.batch import Rows
 from streamgp.inference.over_time.following import ended, following
-from streamgp.inference.over_time.kept import Kept
+from streamgp.inference.kept import Kept
 from streamgp.inference.over_time.state import Place, RowState
 from streamgp.kernels.state_space import ConstantState, HarmonicState, LineState, StateSpace
 from streamgp.likelihoods import Gaussian
@@ -146,7 +146,7 @@ def _joined(state: RowState, groups: Four, bends: Float[np.ndarray, "g 4"]) -> K
     new = Rows(np.ravel(groups.time)[:, None], y, np.ravel(channel[:, :2]).astype(int))
     is_left = np.ones(kept.size, bool)
     is_left[np.ravel(old)] = False
-    rows, where = kept.take(is_left).with_rows(new)
+    rows, where = kept.take(is_left).in_time(new)
     rows.count[where] = np.repeat(0.5 * total, 2)
     rows.energy[where] = np.repeat(0.5 * energy, 2)
     return rows

@@ -15,7 +15,7 @@ from streamgp.inference.m_step import maximise
 from streamgp.inference.over_time import reading
 from streamgp.inference.over_time.following import Whole, ended, following
 from streamgp.inference.over_time.joining import limited
-from streamgp.inference.over_time.kept import Kept
+from streamgp.inference.kept import Kept
 from streamgp.inference.over_time.meeting import NO_ROWS, Met, beside, evidence_of
 from streamgp.inference.over_time.objective import RowObjective
 from streamgp.inference.over_time.state import Place, RowState
@@ -25,9 +25,7 @@ from streamgp.inference.posterior import Marginals
 from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.scoring import joined as joined_scores
 from streamgp.inference.sites import RowSites
-from streamgp.inference.state import Info
-from streamgp.inference.trust import trusted
-from streamgp.inference.vem import VEM, heard_with
+from streamgp.inference.vem import VEM, Info, heard_with
 from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, with_free
@@ -58,9 +56,10 @@ class RowLearner:
     weight_uncertainty: bool
     keep: int | None = None
 
-    cost_grows: ClassVar[bool] = True
+    on_rows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
-    can_filter: ClassVar[bool] = True
+    rows_together: ClassVar[int] = 8192
+    growth: ClassVar[float] = 1.0
     samples_together: ClassVar[int] = 4096
     # Where noise is less than that part of the data's spread, rounding would take over.
     least_noise: ClassVar[float] = 1e-4
@@ -92,7 +91,6 @@ class RowLearner:
         start: MultiTaskGP | None = None,
         *,
         learn: bool = True,
-        remember: bool | None = None,
     ) -> tuple[RowState, Info]:
         """Fold rows in; with `learn`, and a rule of learning, hyperparameters as well.
 
@@ -102,7 +100,6 @@ class RowLearner:
                 that are kept.
             start: The hyperparameters to begin from, if not the state's own.
             learn: Whether hyperparameters may be learned.
-            remember: Not needed: rows are kept.
 
         Returns:
             What is known after, and what happened.
@@ -136,17 +133,6 @@ class RowLearner:
         met = Met.of(state, rows, 0).under(start)
         met, fit, _ = rough._learned(met, self.learning)
         return met.state.model, _bound(met, fit)
-
-    def revised(
-        self,
-        before: RowState,
-        streamed: RowState,
-        rows: Rows,
-        parts: Iterable[Rows],
-        *,
-        remember: bool,
-    ) -> None:
-        """Nothing: parts follow one another in time, so that each sees all that came before it."""
 
     def filter_scored(self, state: RowState, rows: Rows) -> tuple[RowState, Scored]:
         """Fold rows in one by one, in order, at fixed hyperparameters.
@@ -237,8 +223,7 @@ class RowLearner:
         beliefs = met.beliefs()
         held, at_rows = met.kept.sites(batch), None
         if fit is not None:
-            at_rows = fit.marginals
-            held = trusted(wrapped, met.window, fit.rows, at_rows, most=1.0)
+            held, at_rows = fit.rows, fit.marginals
         objective = RowObjective(wrapped, met.window, held, beliefs, at_rows)
         gain = _LITTLE / beliefs.size
         best, count = maximise(objective, free_vector(wrapped), evaluations=evaluations, gain=gain)

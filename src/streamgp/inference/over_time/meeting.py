@@ -7,11 +7,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.data.batch import Rows
-from streamgp.inference import memory
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import expected_log_density
 from streamgp.inference.e_step import Fit, exact_sites, first_sites, fit_rows, per_row
-from streamgp.inference.over_time.kept import Kept
+from streamgp.inference.kept import Kept
 from streamgp.inference.over_time.objective import RowObjective
 from streamgp.inference.over_time.state import RowState
 from streamgp.inference.over_time.states import Around
@@ -49,7 +48,7 @@ class Met(NamedTuple):
             row = state.filter_before(first).row
         place = state.filter_before(row) if row else None
         before = None if place is None else place.filter
-        kept, places = state.since(row).with_rows(rows)
+        kept, places = state.since(row).in_time(rows)
         is_new = np.zeros(kept.size, bool)
         is_new[places] = True
         window = Window(state.world, kept.batch(state.plain), Around(before))
@@ -93,9 +92,7 @@ class Met(NamedTuple):
 
     def beliefs(self) -> Beliefs:
         """What is believed of hyperparameters beside what rows say."""
-        wrapped, heard = self.state.model, self.heard
-        nothing = memory.blank(wrapped)
-        return Beliefs.of(wrapped, wrapped, nothing, heard, new=float(np.sum(heard)), past=0.0)
+        return Beliefs.of(self.state.model, self.heard)
 
     def first_sites(self) -> RowSites:
         """The sites that rows begin with: their own if they are kept, else by what these say."""

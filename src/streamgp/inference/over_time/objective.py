@@ -10,17 +10,16 @@ from jaxtyping import Float
 from streamgp.data.batch import Group
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.e_step import counted, exact_sites
-from streamgp.inference.likelihood_memory import is_remembered
+from streamgp.inference.gradients import by_channels
 from streamgp.inference.m_step import Answer, Vector
 from streamgp.inference.over_time.numbers import Numbers
 from streamgp.inference.over_time.states import Rows
 from streamgp.inference.over_time.window import Window, World
 from streamgp.inference.posterior import Marginals
-from streamgp.inference.reading import ByReading, by_channels
 from streamgp.inference.sites import RowSites
 from streamgp.likelihoods import Likelihood
 from streamgp.model.multitask import MultiTaskGP, of_groups
-from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
+from streamgp.parameters import free_gradient, free_size, free_vector, unwrap, with_free
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ class RowObjective:
                 )
             else:
                 more[group.channel] = self._by_parameters(likelihood, group, window, by)
-        by_channel = by_channels(world.model, ByReading(found.by_loadings, by_log_strength))
+        by_channel = by_channels(world.model, found.by_loadings, by_log_strength)
         for channel, parameters in more.items():
             by_channel[channel]["likelihood"] = parameters
         if self.at_rows is not None:
@@ -169,9 +168,8 @@ class RowObjective:
         value, batch = 0.0, self.window.batch
         groups = of_groups(model, batch, self.at_rows.mean, self.at_rows.covariance)
         for group, likelihood, mean, covariance in groups:
-            if likelihood.conjugate or not is_remembered(
-                wrapped.channels[group.channel].likelihood
-            ):
+            is_free = free_size(wrapped.channels[group.channel].likelihood) > 0
+            if likelihood.conjugate or not is_free:
                 continue
             own = likelihood.expected(group.y, mean, covariance).value
             if batch.count is None:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Batch, join
 from streamgp.data.batch import Rows as BatchRows
 from streamgp.inference.e_step import exact_sites
-from streamgp.inference.over_time.kept import Kept, joined
+from streamgp.inference.kept import Kept, joined
 from streamgp.inference.over_time.states import Around, Numbers, Rows, StatesAt
 from streamgp.inference.over_time.states import joined as joined_rows
 from streamgp.inference.over_time.window import Window, World, between, scalars, seen
@@ -107,7 +107,7 @@ class RowState:
     def rows_with(self, rows: BatchRows) -> BatchRows:
         """All kept rows, and new ones behind them."""
         kept = self.kept
-        old = BatchRows(kept.time[:, None], kept.y, kept.channel.astype(int), rows.names)
+        old = BatchRows(kept.x, kept.y, kept.channel.astype(int), rows.names)
         return join([old, rows], rows.names)
 
     # -- the filter and the smoother -------------------------------------------------------------
@@ -263,11 +263,6 @@ class RowState:
         """Nothing: rows are kept where they are."""
         return np.zeros(sum(self.model.draws))
 
-    @property
-    def has_cells(self) -> bool:
-        """Rows themselves are kept."""
-        return False
-
     @functools.cached_property
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
         """E_q[β]: the expected weights of each latent parameter's mean functions."""
@@ -336,7 +331,7 @@ class RowState:
         known = () if before is None else before.blocks
         for number, block in enumerate(self.blocks):
             if number >= len(known) or block is not known[number]:
-                arrays += [block.time, block.count, block.energy, block.linear, block.precision]
+                arrays += [block.x, block.count, block.energy, block.linear, block.precision]
         return math.isfinite(np.concatenate([array.ravel() for array in arrays]).sum())
 
     def __getstate__(self) -> dict[str, Any]:

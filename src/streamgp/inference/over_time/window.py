@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch
 from streamgp.inference.e_step import exact_sites
-from streamgp.inference.over_time.kept import Kept
+from streamgp.inference.kept import Kept
 from streamgp.inference.over_time.law import Law
 from streamgp.inference.over_time.states import (
     ALONE,

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from scipy.linalg import block_diag
 
 from streamgp.inference.posterior import Posterior
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.sites import Site
 from streamgp.numerics.linalg import solve_lower, symmetric
 

@@ -1,16 +1,18 @@
-"""Kept rows: what is kept of the past over time, in the order of time.
+"""Kept rows: a table of what was observed, with the site of each row.
 
-Rows lie in blocks, so that a row that comes at the end leaves all blocks but the last as they were.
+Over time rows are in the order of time, elsewhere in the order in which they came. They lie in
+blocks, so that a row that comes at the end leaves all blocks but the last as they were.
 """
 
 import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference.sites import RowSites
+from streamgp.likelihoods import Gaussian
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.registry import storable
 
@@ -20,12 +22,13 @@ SIZE = 256  # rows of a block: a late row costs the filter about as many, and a 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
 class Kept:
-    """Rows in the order of time, with their sites.
+    """Rows with their sites.
 
     Attributes:
-        time: When.
+        x: The inputs.
         channel: The number of the channel.
-        y: What was observed, as in `Rows`.
+        y: What was observed, as in `Rows`; NaN of a row that only its site tells of, because it
+            stands for several that do not add up.
         count: How many observations the row stands for; a faded one counts in part.
         energy: Of a row that stands for several values, the sum of their squares about `y`.
         linear: b of the row's site on its latent parameters, less their offsets; zero where
@@ -33,7 +36,7 @@ class Kept:
         precision: P of the site, its upper triangle row by row.
     """
 
-    time: Float[np.ndarray, " n"]
+    x: Float[np.ndarray, "n P"]
     channel: Int[np.ndarray, " n"]
     y: Float[np.ndarray, "n C"]
     count: Float[np.ndarray, " n"]
@@ -42,32 +45,39 @@ class Kept:
     precision: Float[np.ndarray, "n T"]
 
     @classmethod
-    def none(cls, model: MultiTaskGP) -> "Kept":
+    def none(cls, model: MultiTaskGP, columns: int = 1) -> "Kept":
         """No rows of a plain model."""
         likelihoods = [channel.likelihood for channel in model.channels]
         width = max(c.observation_dim for c in likelihoods)
-        latents = max([c.latents for c in likelihoods if not c.conjugate], default=0)
+        sums = zip(likelihoods, adds_up(model), strict=True)
+        latents = max([c.latents for c, known in sums if not known], default=0)
         sites = np.zeros((0, latents)), np.zeros((0, latents * (latents + 1) // 2))
         nothing = np.zeros(0)
-        return cls(nothing, np.zeros(0, np.int32), np.zeros((0, width)), nothing, nothing, *sites)
+        x, y = np.zeros((0, columns)), np.zeros((0, width))
+        return cls(x, np.zeros(0, np.int32), y, nothing, nothing, *sites)
 
     @property
     def size(self) -> int:
         """How many rows there are."""
-        return len(self.time)
+        return len(self.channel)
+
+    @property
+    def time(self) -> Float[np.ndarray, " n"]:
+        """When, of rows over time."""
+        return self.x[:, 0]
 
     def columns(self) -> tuple[np.ndarray, ...]:
         """All numbers of the rows."""
         return (
-            self.time, self.channel, self.y, self.count, self.energy, self.linear, self.precision,
+            self.x, self.channel, self.y, self.count, self.energy, self.linear, self.precision,
         )  # fmt: skip
 
     def take(self, which: slice | np.ndarray) -> "Kept":
         """Some of the rows."""
         return Kept(*[column[which] for column in self.columns()])
 
-    def with_rows(self, rows: Rows) -> tuple["Kept", Int[np.ndarray, " N"]]:
-        """With new rows, whose sites say nothing yet, and where each of them is.
+    def in_time(self, rows: Rows) -> tuple["Kept", Int[np.ndarray, " N"]]:
+        """With new rows in the order of time, whose sites say nothing yet, and where each of them is.
 
         A new row comes after all others of its time.
         """
@@ -83,7 +93,7 @@ class Kept:
         n, latents, width = rows.size, self.linear.shape[1], self.y.shape[1]
         y = rows.y if rows.y.shape[1] == width else _wider(rows.y, width)
         sites = np.zeros((n, latents)), np.zeros((n, self.precision.shape[1]))
-        return Kept(rows.x[:, 0], rows.channel.astype(np.int32), y, np.ones(n), np.zeros(n), *sites)
+        return Kept(rows.x, rows.channel.astype(np.int32), y, np.ones(n), np.zeros(n), *sites)
 
     def scaled(self, part: float) -> "Kept":
         """The rows with that part of their say."""
@@ -108,7 +118,7 @@ class Kept:
 
     def batch(self, model: MultiTaskGP) -> Batch:
         """The rows, sorted for the algebra."""
-        rows = model.batch(Rows(self.time[:, None], self.y, self.channel))
+        rows = model.batch(Rows(self.x, self.y, self.channel))
         if np.all(self.count == 1.0):
             return rows
         return dataclasses.replace(
@@ -144,6 +154,17 @@ class Kept:
                 precision[own[:, None], _entries(self, j)] = blocks[:, upper[0], upper[1]]
         return dataclasses.replace(self, linear=linear, precision=precision)
 
+    def with_blocks(
+        self, linear: Float[np.ndarray, "n J"], precision: Float[np.ndarray, "n J J"]
+    ) -> "Kept":
+        """Rows of one channel with these sites."""
+        j = linear.shape[1]
+        upper = np.triu_indices(j)
+        found = self.linear.copy(), self.precision.copy()
+        found[0][:, :j] = linear
+        found[1][:, _entries(self, j)] = precision[:, upper[0], upper[1]]
+        return dataclasses.replace(self, linear=found[0], precision=found[1])
+
 
 def joined(parts: Sequence[Kept]) -> Kept:
     """Rows that follow one another."""
@@ -153,7 +174,12 @@ def joined(parts: Sequence[Kept]) -> Kept:
 
 
 def cut(rows: Kept) -> tuple[Kept, ...]:
-    """Rows as blocks. No two blocks have rows of one time, so that a time tells where one goes."""
+    """Rows as blocks."""
+    return tuple(rows.take(slice(at, at + SIZE)) for at in range(0, rows.size, SIZE))
+
+
+def cut_in_time(rows: Kept) -> tuple[Kept, ...]:
+    """Rows over time as blocks. No two blocks have rows of one time, so that a time tells where one goes."""
     found, begin = [], 0
     while begin < rows.size:
         end = begin + SIZE
@@ -174,3 +200,9 @@ def _entries(rows: Kept, latents: int) -> Int[np.ndarray, " t"]:
 
 def _wider(y: Float[np.ndarray, "n C"], width: int) -> Float[np.ndarray, "n W"]:
     return np.pad(y, ((0, 0), (0, width - y.shape[1])), constant_values=np.nan)
+
+
+def adds_up(model: MultiTaskGP) -> Bool[np.ndarray, " D"]:
+    """Of which channels several values are told by their number, their mean and their scatter."""
+    families = [channel.likelihood for channel in model.channels]
+    return np.array([type(own) is Gaussian and own.scales_sites for own in families])

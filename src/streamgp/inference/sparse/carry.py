@@ -5,8 +5,8 @@ the variational optimum of streaming sparse GPs (Bui et al., 2017). It is linear
 keeps its own part, and it loses nothing where the new points include the old ones.
 """
 
-from streamgp.inference.prior import Factors, Points, Prior
-from streamgp.inference.state import State
+from streamgp.inference.sparse.prior import Factors, Points, Prior
+from streamgp.inference.sparse.state import State
 from streamgp.numerics.linalg import solve_lower
 
 
@@ -14,7 +14,7 @@ def carried(state: State, points: Points) -> State:
     """The state at these points, under the same hyperparameters."""
     new = Prior.of(state.plain, points)
     maps = transitions(state.prior, new)
-    moved = state.replace(points=points, past=state.past.projected(maps))
+    moved = state.replace(points=points, absorbed=state.absorbed.projected(maps))
     vars(moved).update(plain=state.plain, prior=new)
     return moved
 

@@ -1,92 +1,32 @@
-"""One observation at a time: low-rank updates of q(v), a block of rows at a time.
+"""Rows that are learned one after the other, a block at a time.
 
-At fixed inducing points and hyperparameters an observation moves q(v) along one direction per
-latent parameter. Rows are folded in by blocks: with E the covariance of the block's f, H a root of
-the rows' precisions and LLᵀ = I + HᵀEH, row k of L⁻¹ is what row k says that those before it did
-not. Sums over leading rows are therefore what q(v) says before, and after, each row.
+With E the covariance of the block's f, H a root of the rows' precisions and LLᵀ = I + HᵀEH, row k
+of L⁻¹ is what row k says that those before it did not. Sums over leading rows are therefore what is
+known before, and after, each row.
 
 The site of a conjugate row is known beforehand. Any other row's site depends on what was predicted
 for it, and so on the rows before it. All sites of a block are guessed, predictions are computed
 from them, and sites from the predictions, until nothing changes: since row k depends on earlier
 rows only, that ends with the sites that one row after the other would have got.
-
-The recursion only serves that order. The state that the rows leave behind is the sum of their
-sites, as if they had come together, so no error of the recursion is carried on.
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from streamgp.data.batch import Batch, Group, Rows
-from streamgp.inference.e_step import DenseSetting, Setting, exact_sites, no_sites
+from streamgp.data.batch import Batch, Group
+from streamgp.inference.e_step import Setting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_fits
-from streamgp.inference.sites import RowSites, RunBlocks
-from streamgp.inference.state import State
-from streamgp.inference.trust import exaggeration, missing
+from streamgp.inference.sites import RunBlocks
 from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
-from streamgp.model.mixing import Mixed, Projection
-from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
-_BLOCK = 48  # rows: enough for products of matrices, few beside the inducing points
 _SAME = 1e-9  # relative: sites that change by less between two sweeps have been found
 _LEAST = 1e-12  # times what is known: a precision that is as good as none
-
-
-class Filtered(NamedTuple):
-    """What became of each row of a batch, taken in order.
-
-    Attributes:
-        setting: The hyperparameters, the rows and their features.
-        rows: The site of each row.
-        before: q(f) of each row before it was learned.
-        after: q(f) of each row right after.
-        projection: What v says of the latent functions at each row.
-    """
-
-    setting: DenseSetting
-    rows: RowSites
-    before: Marginals
-    after: Marginals
-    projection: Projection
-
-
-def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> Filtered:
-    """Fold the rows in one after the other.
-
-    Args:
-        state: What is known before.
-        rows: In their order.
-        rounds: The largest number of rounds for the site of a row.
-        tolerance: The gain of the bound below which rounds end.
-    """
-    model, batch = state.plain, state.model.batch(rows)
-    projection = state.prior.project(batch.x)
-    mixed = Mixed.of(model, batch)
-    setting = DenseSetting(model, batch, mixed.features(projection), state.site)
-    fold = InOrder(state.model, setting, rounds, tolerance)
-    mean, covariance = state.posterior.mean, state.posterior.covariance.copy()
-    come = np.argsort(batch.order)  # the sorted place of each row, in the order they came
-    for begin in range(0, batch.size, _BLOCK):
-        block = Block.of(batch, come[begin : begin + _BLOCK])
-        design = setting.features.design[block.order]
-        reach = covariance @ design.T
-        news = fold.learn(block, design @ mean, design @ reach)
-        half = solve_lower(news.chol, news.root.T @ reach.T)
-        mean = mean + news.innovation @ half
-        covariance -= half.T @ half
-    return Filtered(
-        setting,
-        fold.sites,
-        fold.before.marginals(setting),
-        fold.after.marginals(setting),
-        projection,
-    )
 
 
 class _AtRows(NamedTuple):
@@ -156,11 +96,18 @@ class InOrder:
         after: q(f) of each row right after.
     """
 
-    def __init__(self, wrapped: MultiTaskGP, setting: Setting, rounds: int, tolerance: float):
+    block: ClassVar[int] = 48  # rows: enough for products of matrices, few beside those before
+
+    def __init__(self, setting: Setting, rounds: int, tolerance: float):
         self.setting, self.rounds, self.tolerance = setting, rounds, tolerance
-        self.wrapped = wrapped
         self.sites = exact_sites(setting, no_sites(setting))
         self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
+
+    def learn_all(self, mean: Float[np.ndarray, " R"], covariance: Float[np.ndarray, "R R"]) -> None:
+        """Find the sites of all rows of a small batch; see `learn`."""
+        batch = self.setting.batch
+        block = Block.of(batch, np.argsort(batch.order))
+        self.learn(block, mean[block.order], covariance[np.ix_(block.order, block.order)])
 
     def learn(
         self, block: Block, mean: Float[np.ndarray, " R"], covariance: Float[np.ndarray, "R R"]
@@ -205,12 +152,6 @@ class InOrder:
         likelihood = self._likelihood(part)
         fit = single_fits(likelihood, y, before, rounds=self.rounds, tolerance=self.tolerance)
         linear, precision = fit.linear, fit.precision
-        most = exaggeration(self.wrapped, group.channel)
-        if np.isfinite(most):
-            known = before.mean + fit.shift, fit.spread + before.slack
-            more = missing(likelihood, y, *known, precision, most)
-            precision = precision + more
-            linear = linear + (more @ fit.shift[:, :, None])[:, :, 0]
         linear = linear + (precision @ centre[:, :, None])[:, :, 0]  # about the offset
         old = self.sites.linear[part.flat], self.sites.precision[group.run][part.within]
         self.sites.linear[part.flat] = linear

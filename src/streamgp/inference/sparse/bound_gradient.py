@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Batch
 from streamgp.inference.bounds import site_bound
-from streamgp.inference.e_step import DenseSetting, Fit, exact_sites
+from streamgp.inference.e_step import Fit, exact_sites
+from streamgp.inference.gradients import ByRows, expected_adjoint, summed
 from streamgp.inference.posterior import condition, marginals
-from streamgp.inference.prior import Factors, Prior
 from streamgp.inference.sites import (
     RowSites,
     RunBlocks,
@@ -31,18 +30,10 @@ from streamgp.inference.sites import (
     outer,
     times,
 )
+from streamgp.inference.sparse.prior import Factors, Prior
+from streamgp.inference.sparse.setting import SparseSetting
 from streamgp.model.mixing import Projection
-from streamgp.model.multitask import MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
-
-
-class ByRows(NamedTuple):
-    """Derivatives of Σ E[log p(y|f)]: by the mean and covariance of f, and by parameters."""
-
-    value: float
-    by_mean: Float[np.ndarray, " R"]
-    by_covariance: RunBlocks
-    by_likelihood: dict[int, dict[str, Any]]  # by channel, then by field
 
 
 class BySite(NamedTuple):
@@ -56,7 +47,7 @@ class BySite(NamedTuple):
 
 
 def adjoint(
-    setting: DenseSetting, held: RowSites, *, parameters: bool = True
+    setting: SparseSetting, held: RowSites, *, parameters: bool = True
 ) -> tuple[Fit, ByRows, BySite]:
     """The bound with the rows' sites held, and its derivatives by all that it is made of.
 
@@ -70,35 +61,12 @@ def adjoint(
     by_rows = expected_adjoint(
         model, batch, at_rows.mean, at_rows.covariance, parameters=parameters
     )
-    value = site_bound(batch, by_rows.value, rows, posterior, at_rows)
+    value = site_bound(batch, float(np.sum(by_rows.value)), rows, posterior, at_rows)
     fit = Fit(rows, posterior, at_rows, value)
     return fit, by_rows, site_adjoint(setting, fit, by_rows)
 
 
-def expected_adjoint(
-    model: MultiTaskGP,
-    batch: Batch,
-    mean: Float[np.ndarray, " R"],
-    covariance: RunBlocks,
-    *,
-    parameters: bool = True,
-) -> ByRows:
-    """Σ E_q[log p(y|f)] and its derivatives; by likelihood parameters if asked for."""
-    value, by_mean = 0.0, np.empty(batch.flat_size)
-    by_covariance = tuple(np.empty_like(c) for c in covariance)
-    by_likelihood = {}
-    for group, likelihood, m, c in of_groups(model, batch, mean, covariance):
-        expected = likelihood.expected(group.y, m, c)
-        value += float(np.sum(expected.value))
-        by_mean[group.flat] = expected.by_mean.ravel()
-        by_covariance[group.run][group.within] = expected.by_covariance
-        if parameters:
-            gradient = likelihood.expected_parameter_gradient(group.y, m, c)
-            by_likelihood[group.channel] = gradient
-    return ByRows(value, by_mean, by_covariance, by_likelihood)
-
-
-def site_adjoint(setting: DenseSetting, fit: Fit, by_rows: ByRows) -> BySite:
+def site_adjoint(setting: SparseSetting, fit: Fit, by_rows: ByRows) -> BySite:
     """Derivatives by λ, Λ, A, b and P."""
     batch, design = setting.batch, setting.features.design
     b, precision = fit.rows
@@ -223,24 +191,3 @@ def gram_adjoints(
     if by_chol is not None:
         total += by_chol
     return prior.gram_adjoint(q, total), by_cross, by_open
-
-
-def by_kernels(model: MultiTaskGP, by_latents: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Derivatives by each kernel: those of the latent functions that share it, added."""
-    sums: list[dict[str, Any]] = [{} for _ in model.kernels]
-    for k, gradient in zip(model.kernel_index, by_latents, strict=True):
-        sums[k] = summed(sums[k], gradient)
-    return tuple(sums)
-
-
-def summed(a: Any, b: Any) -> Any:
-    """Two nested gradients added up; what one leaves out is zero."""
-    if a is None or (isinstance(a, dict) and not a):
-        return b
-    if b is None or (isinstance(b, dict) and not b):
-        return a
-    if isinstance(a, dict):
-        return {name: summed(a.get(name), b.get(name)) for name in {**a, **b}}
-    if isinstance(a, tuple):
-        return tuple(map(summed, a, b))
-    return a + b

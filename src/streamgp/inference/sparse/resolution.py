@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from streamgp.inference.state import State
+from streamgp.inference.sparse.state import State
 from streamgp.kernels import Kernel
 
 _PER_POINT, _MOST = 16, 2048  # stand-ins of each point, and of all

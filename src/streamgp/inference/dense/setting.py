@@ -1,0 +1,150 @@
+"""Rows that meet what is known of their latent parameters, for E steps."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from streamgp.data.batch import Batch
+from streamgp.inference.dense.design import Design, Matrix, by_row
+from streamgp.inference.posterior import Marginals
+from streamgp.inference.sites import RowSites, RunBlocks, inner
+from streamgp.model.mixing import Features
+from streamgp.model.multitask import MultiTaskGP
+from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
+
+_LEAST = 1e-6  # of what the prior knows of a latent parameter: rows are taken to say no less
+_NOTHING = 1e-200  # the precision of a conjugate row that says nothing
+
+
+class Posterior(NamedTuple):
+    """What rows and all before them say, as E steps ask."""
+
+    log_evidence: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Joint:
+    """Rows whose latent parameters less offsets are N(mean, covariance) before their own sites.
+
+    Attributes:
+        model: The hyperparameters, plain.
+        batch: The rows.
+        mean: Of the latent parameters, less their offsets.
+        covariance: Of all of them together.
+    """
+
+    model: MultiTaskGP
+    batch: Batch
+    mean: Float[np.ndarray, " R"]
+    covariance: Matrix
+
+    @functools.cached_property
+    def features(self) -> Features:
+        """The latent parameters before any data: nothing is left open beside the covariance."""
+        return features_of(self.model, self.batch)
+
+    def prior(self) -> Marginals:
+        """q(f) of each row before the rows."""
+        spread = tuple(
+            self.covariance[flat[:, :, None], flat[:, None, :]] for flat in flats(self.batch)
+        )
+        spread = tuple(map(not_negative, spread))
+        return Marginals(self.features.offset + self.mean, spread, self.mean, spread)
+
+    def conditioned(self, rows: RowSites) -> tuple[Posterior, Marginals]:
+        """q given the rows' sites, and what it says at the rows."""
+        roots, value = scalars(self.batch, rows, self.least)
+        cross = by_row(self.batch, transposed(roots), self.covariance)  # Cov(Sᵀg, g)
+        inside = by_row(self.batch, transposed(roots), np.ascontiguousarray(cross.T))
+        chol = cholesky_of_identity_plus(inside)
+        z = solve_lower(chol, value - by_row(self.batch, transposed(roots), self.mean))
+        explained = solve_lower(chol, cross)
+        mean = self.mean + explained.T @ z
+        left = inner(self.batch, explained.T, explained.T)
+        prior = self.prior()
+        spread = tuple(
+            not_negative(p - e) for p, e in zip(prior.covariance, left, strict=True)
+        )
+        evidence = 0.5 * float(value @ value - z @ z) - float(np.sum(np.log(chol.diagonal())))
+        at_rows = Marginals(self.features.offset + mean, spread, mean, spread)
+        return Posterior(evidence), at_rows
+
+    @functools.cached_property
+    def least(self) -> Float[np.ndarray, " R"]:
+        """The least precision of each latent parameter."""
+        return least_of(self.model, self.batch)
+
+
+def features_of(model: MultiTaskGP, batch: Batch) -> Features:
+    """The offsets of latent parameters that no design is needed for."""
+    offset = np.empty(batch.flat_size)
+    for group in batch.groups:
+        offset[group.flat].reshape(-1, group.latents)[:] = model.channels[group.channel].offset
+    shapes = [(run.rows.stop - run.rows.start, run.latents) for run in batch.runs]
+    slack = tuple(np.zeros((n, j, j)) for n, j in shapes)
+    return Features(np.zeros((batch.flat_size, 0)), slack, offset)
+
+
+def least_of(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, " R"]:
+    """A precision of each latent parameter that is as good as none.
+
+    A site may pull without any curvature, but no scalar observation does.
+    """
+    diagonals = [kernel.diagonal(batch.x - model.origin) for kernel in model.latent_kernels]
+    found = np.empty(batch.flat_size)
+    for group in batch.groups:
+        channel = model.channels[group.channel]
+        known = np.stack(diagonals)[:, group.rows].T @ channel.loadings.T**2 + channel.scale**2
+        least = np.where(channel.likelihood.conjugate, _NOTHING, _LEAST / known)
+        found[group.flat] = np.ravel(least)
+    return found
+
+
+def scalars(
+    batch: Batch, rows: RowSites, least: Float[np.ndarray, " R"]
+) -> tuple[RunBlocks, Float[np.ndarray, " R"]]:
+    """S of each row's precision P = SSᵀ, a number for each direction of P, and S⁻¹b."""
+    roots, value = [], np.empty(batch.flat_size)
+    for run, precision in zip(batch.runs, rows.precision, strict=True):
+        floor = least[run.flat].reshape(-1, run.latents)
+        if run.latents == 1:
+            own = np.sqrt(np.maximum(precision, floor[:, :, None]))
+            value[run.flat] = rows.linear[run.flat] / own[:, 0, 0]
+        else:
+            strength, directions = np.linalg.eigh(precision)
+            # In a direction v, a latent parameter's variance counts by v².
+            floors = 1 / ((1 / floor)[:, None, :] @ directions**2)
+            own = directions * np.sqrt(np.maximum(strength[:, None, :], floors))
+            pull = rows.linear[run.flat].reshape(-1, run.latents, 1)
+            value[run.flat] = np.ravel(np.linalg.solve(own, pull))
+        roots.append(own)
+    return tuple(roots), value
+
+
+def observed(
+    batch: Batch, design: Design, rows: RowSites, least: Float[np.ndarray, " R"]
+) -> tuple[Design, Float[np.ndarray, " R"]]:
+    """The sites of rows as scalar observations."""
+    roots, value = scalars(batch, rows, least)
+    return design.through(batch, transposed(roots)), value
+
+
+def transposed(blocks: RunBlocks) -> RunBlocks:
+    return tuple(np.swapaxes(own, 1, 2) for own in blocks)
+
+
+def flats(batch: Batch) -> list[np.ndarray]:
+    """Where the latent parameters of each row are, (n, J) per run."""
+    return [
+        np.arange(run.flat.start, run.flat.stop).reshape(-1, run.latents) for run in batch.runs
+    ]
+
+
+def not_negative(spread: Float[np.ndarray, "n J J"]) -> Float[np.ndarray, "n J J"]:
+    """Covariances without variances that rounding has made negative."""
+    diagonal = np.arange(spread.shape[1])
+    spread[:, diagonal, diagonal] = np.maximum(spread[:, diagonal, diagonal], 0.0)
+    return spread
