@@ -10,10 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels import state_space
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
-from streamgp.kernels.state_space import ConstantState, StateSpace
+from streamgp.kernels.state_space import Process, multiplied_processes
 from streamgp.parameters import Node, Parameter, positive, replaced
 from streamgp.registry import storable
 
@@ -49,8 +48,8 @@ class Constant(Kernel):
     ) -> Inputs:
         return np.zeros(x1.shape)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (ConstantState(float(self.value)),)
+    def state_space(self) -> tuple[Process, ...] | None:
+        return (Process(float(self.value)),)
 
     def started(self, spread: Columns, variance: Parameter) -> Self:
         return replaced(self, value=positive(self.value, None))
@@ -91,9 +90,9 @@ class Multiple(Kernel):
         unit = self._unit_matrix(x1, x2, matrix)
         return self.kernel.input_gradient(x1, x2, self.factor * weights, unit)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[Process, ...] | None:
         parts = self.kernel.state_space()
-        return None if parts is None else state_space.scaled(parts, float(self.factor))
+        return None if parts is None else tuple(p.scaled(float(self.factor)) for p in parts)
 
     def summands(self) -> tuple[Kernel, ...]:
         return tuple(replaced(self, kernel=part) for part in self.kernel.summands())
@@ -136,7 +135,7 @@ class Sum(Kernel):
         parts = (k.input_gradient(x1, x2, weights) for k in self.kernels)
         return functools.reduce(operator.add, parts)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[Process, ...] | None:
         parts = [k.state_space() for k in self.kernels]
         return None if None in parts else tuple(s for part in parts if part for s in part)
 
@@ -180,11 +179,8 @@ class Product(Kernel):
         gradients = (k.input_gradient(x1, x2, own, values) for k, own, values in parts)
         return functools.reduce(operator.add, gradients)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        first, *rest = [k.state_space() for k in self.kernels]
-        for other in rest:
-            first = None if first is None or other is None else state_space.multiplied(first, other)
-        return first
+    def state_space(self) -> tuple[Process, ...] | None:
+        return functools.reduce(multiplied_processes, (k.state_space() for k in self.kernels))
 
     def label(self) -> str:
         return " × ".join(kernel.label() for kernel in self.kernels)
@@ -234,7 +230,7 @@ class OnColumns(Kernel):
         gradient[:, list(self.columns)] = own
         return gradient
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[Process, ...] | None:
         return self.kernel.state_space() if self.columns == (0,) else None
 
     def summands(self) -> tuple[Kernel, ...]:

@@ -7,10 +7,9 @@ import numpy as np
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
-from streamgp.kernels.driven import OscillatorState
 from streamgp.kernels.scaled import number
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
-from streamgp.kernels.state_space import HarmonicState, StateSpace
+from streamgp.kernels.state_space import LinearSDE, Process
 from streamgp.parameters import Parameter, Positive, positive, replaced
 from streamgp.registry import storable
 
@@ -85,8 +84,8 @@ class Cosine(ConstantVariance, Kernel):
     def shortest_waves(self, width: int) -> Columns:
         return np.full(width, number(self.period))
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (HarmonicState(2 * np.pi / number(self.period), number(self.variance)),)
+    def state_space(self) -> tuple[Process, ...] | None:
+        return (Process(number(self.variance), waves=(2 * np.pi / number(self.period),)),)
 
     def _angles(self, x1: np.ndarray, x2: np.ndarray) -> Matrix:
         return (2 * np.pi / self.period) * differences(x1, x2)
@@ -157,9 +156,10 @@ class SHO(ConstantVariance, Kernel):
     def shortest_waves(self, width: int) -> Columns:
         return np.full(width, number(self.period))
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[Process, ...] | None:
         frequency = 2 * np.pi / number(self.period)
-        return (OscillatorState(number(self.variance), frequency, number(self.quality)),)
+        damped = LinearSDE(frequency, (1.0, 1.0 / number(self.quality)), free=(0, 2))
+        return (Process(number(self.variance), driven=(damped,)),)
 
     @property
     def _damping(self) -> Parameter:

@@ -9,7 +9,7 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.blocks import mirror
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
-from streamgp.kernels.state_space import LineState, StateSpace
+from streamgp.kernels.state_space import Process
 from streamgp.parameters import Frozen, Node, Parameter, Positive, fields_of, positive, replaced
 from streamgp.registry import storable
 
@@ -100,8 +100,9 @@ class Linear(ScaledKernel):
     ) -> Inputs:
         return weights @ x2 * (self.variance / np.square(self.lengthscale))
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (LineState(number(self.variance) * number(self.lengthscale) ** -2),)
+    def state_space(self) -> tuple[Process, ...] | None:
+        slope = number(self.variance) * number(self.lengthscale) ** -2
+        return (Process(slope, is_line=True),)
 
     def _gradient(self, by_column: Columns) -> Gradient:
         """From the sum of the unit kernel over all pairs, split by input column."""

@@ -6,6 +6,7 @@ the kernel where that saves an exponential.
 """
 
 import dataclasses
+import math
 from abc import abstractmethod
 from typing import ClassVar
 
@@ -21,7 +22,7 @@ from streamgp.kernels.distances import (
 )
 from streamgp.kernels.scaled import ScaledKernel, number, shaped_like
 from streamgp.kernels.shapes import Inputs, Matrix, Others
-from streamgp.kernels.state_space import MaternState, StateSpace
+from streamgp.kernels.state_space import MATERN, LinearSDE, Process
 from streamgp.parameters import Parameter
 from streamgp.registry import storable
 
@@ -38,9 +39,9 @@ class Stationary(ConstantVariance, ScaledKernel):
     # Whether the slope grows without bound where two inputs meet. `measure` is then the distance.
     is_steep: ClassVar[bool] = False
 
-    @abstractmethod
     def measure(self, a: Inputs, b: Others) -> Matrix:
-        """The distance, or its square, between inputs in lengthscales."""
+        """The squared distance, or the distance, between inputs in lengthscales."""
+        return squared_distances(a, b)
 
     @abstractmethod
     def values(self, measure: Matrix) -> Matrix:
@@ -143,9 +144,6 @@ class RBF(Stationary):
 
         return MarkovRBF(self.lengthscale, self.variance, order)
 
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return squared_distances(a, b)
-
     def values(self, measure: Matrix) -> Matrix:
         return squared_exponential(measure, self.variance)
 
@@ -160,9 +158,22 @@ class RBF(Stationary):
         return known, known
 
 
+class Matern(Stationary):
+    """Functions with `order` derivatives; ν is order + ½."""
+
+    order: ClassVar[int]
+
+    def measure(self, a: Inputs, b: Others) -> Matrix:
+        return distances(a, b)
+
+    def state_space(self) -> tuple[Process, ...] | None:
+        rate = math.sqrt(2 * self.order + 1) / number(self.lengthscale)
+        return (Process(number(self.variance), driven=(LinearSDE(rate, MATERN[self.order]),)),)
+
+
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Matern12(Stationary):
+class Matern12(Matern):
     """The exponential (Ornstein-Uhlenbeck) kernel: functions that are continuous and rough.
 
     Args:
@@ -170,14 +181,9 @@ class Matern12(Stationary):
         variance: The variance of the functions. See `RBF`.
     """
 
+    order: ClassVar[int] = 0
     slope_scale: ClassVar[float] = -0.5
     is_steep: ClassVar[bool] = True
-
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (MaternState(0, number(self.lengthscale), number(self.variance)),)
-
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
         values = np.exp(np.negative(measure, out=measure), out=measure)
@@ -194,7 +200,7 @@ class Matern12(Stationary):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Matern32(Stationary):
+class Matern32(Matern):
     """The Matérn kernel with ν = 3/2: functions that can be differentiated once.
 
     Args:
@@ -202,13 +208,8 @@ class Matern32(Stationary):
         variance: The variance of the functions. See `RBF`.
     """
 
+    order: ClassVar[int] = 1
     slope_scale: ClassVar[float] = -1.5
-
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (MaternState(1, number(self.lengthscale), number(self.variance)),)
-
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
         """variance · (1 + t) exp(−t) for t = √3 r."""
@@ -232,7 +233,7 @@ class Matern32(Stationary):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Matern52(Stationary):
+class Matern52(Matern):
     """The Matérn kernel with ν = 5/2: functions that can be differentiated twice.
 
     Args:
@@ -240,13 +241,8 @@ class Matern52(Stationary):
         variance: The variance of the functions. See `RBF`.
     """
 
+    order: ClassVar[int] = 2
     slope_scale: ClassVar[float] = -5.0 / 6.0
-
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (MaternState(2, number(self.lengthscale), number(self.variance)),)
-
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
         """variance · (1 + t + t²/3) exp(−t) for t = √5 r."""
@@ -290,9 +286,6 @@ class RationalQuadratic(Stationary):
     slope_scale: ClassVar[float] = -0.5
 
     alpha: Parameter = 1.0
-
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return squared_distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
         """(1 + u)^−α for u = s / 2α, through the logarithm, which is faster than the power."""
