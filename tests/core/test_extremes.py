@@ -36,9 +36,7 @@ def cosines(count):
     return tuple(wave(2 * np.pi * k, 100.0) for k in range(1, count + 1))
 
 
-EVOLVING = tuple(
-    product(matern(k % 3, 5.0, 100.0), wave(2 * np.pi * k, 1.0)) for k in (1, 2, 3)
-)
+EVOLVING = tuple(product(matern(k % 3, 5.0, 100.0), wave(2 * np.pi * k, 1.0)) for k in (1, 2, 3))
 CARMA = Process(0.5, driven=(LinearSDE(1.0, (2.0, 3.0, 1.5), (2.5,), free=(1, 2, 3, 4)),))
 DRIVEN = (oscillator(2.0, 3.0, 2.5), CARMA, product(oscillator(1.0, 4.0, 0.8), wave(3.0, 1.0)))
 

@@ -61,7 +61,6 @@ def differences(evidence, step=STEP):
 def by_numbers(world, rows):
     found = []
     for number, state in enumerate(world.states):
-
         for other in range(len(state.numbers)):
 
             def by(step, number=number, state=state, other=other):

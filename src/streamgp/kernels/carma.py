@@ -95,16 +95,16 @@ class CARMA(ConstantVariance, Kernel):
 
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         gaps, which = np.unique(np.abs(differences(x1, x2)), return_inverse=True)
-        return (number(self.variance) * self._unit.covariances(gaps))[which].reshape(len(x1), len(x2))
+        return self._process.covariances(gaps)[which].reshape(len(x1), len(x2))
 
     def state_space(self) -> tuple[Process, ...] | None:
-        return (Process(number(self.variance), driven=(self._unit,)),)
+        return (self._process,)
 
     @property
-    def _unit(self) -> LinearSDE:
-        """The process with a variance of one."""
+    def _process(self) -> Process:
         alpha, beta = map(_polynomial, (self.autoregressive, self.moving_average))
-        return LinearSDE(1.0, alpha, beta, free=tuple(range(1, 1 + len(alpha + beta))))
+        driven = LinearSDE(1.0, alpha, beta, free=tuple(range(1, 1 + len(alpha + beta))))
+        return Process(number(self.variance), driven=(driven,))
 
 
 def process_variance(alpha: Float[np.ndarray, " p"], beta: Float[np.ndarray, " q"]) -> float:

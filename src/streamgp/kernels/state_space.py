@@ -22,7 +22,7 @@ from scipy.linalg import solve_continuous_lyapunov
 Gaps = Float[np.ndarray, " n"]
 Matrices = Float[np.ndarray, "n d d"]
 
-# α of Matérn-1/2, 3/2 and 5/2 in units of √(2ν)/lengthscale: (s + 1)^p without its last coefficient.
+# α of Matérn-1/2, 3/2 and 5/2 at the rate √(2ν)/lengthscale: those of (s + 1)^p but for the last.
 MATERN = (1.0,), (1.0, 2.0), (1.0, 3.0, 3.0)
 
 
@@ -138,8 +138,8 @@ class LinearSDE:
         for place, number in zip(self.free, numbers, strict=True):
             every[place] = number
         end = 1 + len(self.alpha)
-        changes = {"rate": every[0], "alpha": tuple(every[1:end]), "beta": tuple(every[end:])}
-        return dataclasses.replace(self, **changes)
+        alpha, beta = tuple(every[1:end]), tuple(every[end:])
+        return dataclasses.replace(self, rate=every[0], alpha=alpha, beta=beta)
 
     @property
     def matern_order(self) -> int | None:
@@ -155,9 +155,13 @@ class LinearSDE:
     @functools.cached_property
     def readout(self) -> Float[np.ndarray, " d"]:
         """h."""
+        found = np.zeros(len(self.alpha))
+        if not self.beta:
+            found[0] = 1.0
+            return found
         beta = np.array((*self.beta, 1.0))
-        unit = self._series.deviation[: len(beta)] * self._speed ** np.arange(len(beta))
-        found = np.pad(beta * unit, (0, len(self.alpha) - len(beta)))
+        found[: len(beta)] = beta * self._speed ** np.arange(len(beta))
+        found *= self._series.deviation
         return found / math.sqrt(found @ self.stationary @ found)
 
     def moves(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
@@ -200,7 +204,8 @@ class Moves(NamedTuple):
         return Moves(np.kron(self.start, other.start), _kron(a, b), noise)
 
 
-def _kron(a: Matrices, b: Matrices) -> Matrices:
+def _kron(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of each matrix with each, or with the only one."""
     size = a.shape[1] * b.shape[1]
     return (a[:, :, None, :, None] * b[:, None, :, None, :]).reshape(-1, size, size)
 
@@ -209,8 +214,8 @@ def _kron(a: Matrices, b: Matrices) -> Matrices:
 class Process:
     """A function of time with a state: a product of simple ones.
 
-    Its covariance is variance · Π cos ω(t − t′) · Π k(t − t′), or variance · t · t′ for a line. With
-    nothing but a variance it is a constant.
+    Its covariance is variance · Π cos ω(t − t′) · Π k(t − t′), or that of a line, variance · t · t′.
+    With nothing but a variance it is a constant.
 
     Attributes:
         variance: Of the function; of a line, of its slope.
@@ -243,8 +248,8 @@ class Process:
     @functools.cached_property
     def readout(self) -> Float[np.ndarray, " d"]:
         """h of what noise drives, for a function with the variance."""
-        start = np.array([math.sqrt(self.variance)])
-        return functools.reduce(np.kron, [factor.readout for factor in self.driven], start)
+        factors = [factor.readout for factor in self.driven] or [np.ones(1)]
+        return math.sqrt(self.variance) * functools.reduce(np.kron, factors)
 
     def moves(self, gaps: Gaps) -> Moves:
         """How what noise drives moves over each gap."""
