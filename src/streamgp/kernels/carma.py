@@ -1,18 +1,17 @@
 """Continuous-time autoregressive moving-average processes (Brockwell, 2001), over one input."""
 
 import dataclasses
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels.base import ConstantVariance, Kernel
-from streamgp.kernels.oscillators import check_one_column, differences
+from streamgp.kernels.one_input import OneInput, differences
 from streamgp.kernels.scaled import number
-from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
+from streamgp.kernels.shapes import Inputs, Matrix, Others
 from streamgp.kernels.state_space import LinearSDE, Process, sustained
-from streamgp.parameters import Node, Parameter, positive, replaced
+from streamgp.parameters import Node, Parameter
 from streamgp.registry import storable
 
 _REAL = 1e-9  # relative: roots that are so close to the real line are on it
@@ -20,7 +19,7 @@ _REAL = 1e-9  # relative: roots that are so close to the real line are on it
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class CARMA(ConstantVariance, Kernel):
+class CARMA(OneInput):
     """A CARMA(p, q) process: the spectrum |β(iω)|²/|α(iω)|² with polynomials of degrees p > q.
 
     Both polynomials are given by factors with positive numbers, which are all that a stationary
@@ -83,15 +82,6 @@ class CARMA(ConstantVariance, Kernel):
         """
         left = _factors(np.append(np.asarray(alpha, float), 1.0), mirrored=False)
         return cls(left, _factors(np.asarray(beta, float), mirrored=True), variance)
-
-    def started(self, spread: Columns, variance: Parameter) -> Self:
-        check_one_column(self, spread)
-        return replaced(
-            self,
-            autoregressive=positive(self.autoregressive, None),
-            moving_average=positive(self.moving_average, None),
-            variance=positive(self.variance, variance),
-        )
 
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         gaps, which = np.unique(np.abs(differences(x1, x2)), return_inverse=True)

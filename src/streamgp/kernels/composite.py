@@ -4,17 +4,22 @@ import dataclasses
 import functools
 import numbers
 import operator
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.scaled import filled
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
 from streamgp.kernels.state_space import Process, multiplied_processes
 from streamgp.parameters import Node, Parameter, positive, replaced
 from streamgp.registry import storable
+
+_Read = Callable[[Kernel], np.ndarray]
+_Part = tuple[Kernel, np.ndarray, np.ndarray | None]
 
 
 @storable
@@ -52,7 +57,7 @@ class Constant(Kernel):
         return (Process(float(self.value)),)
 
     def started(self, spread: Columns, variance: Parameter) -> Self:
-        return replaced(self, value=positive(self.value, None))
+        return filled(self)
 
 
 @storable
@@ -108,32 +113,51 @@ class Multiple(Kernel):
         return self.kernel.matrix(x1, x2) if matrix is None else matrix / self.factor
 
 
-@storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Sum(Kernel):
-    """The sum of kernels: functions that are sums."""
+class _Several(Kernel):
+    """Kernels whose matrices are added or multiplied."""
+
+    _joined: ClassVar[np.ufunc]  # of values
 
     kernels: tuple[Kernel, ...]
 
+    @abstractmethod
+    def _weighted(self, weights: np.ndarray, values: _Read) -> Iterator[_Part]:
+        """Each kernel, the weights of its values, and these if they were needed to find them."""
+
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
-        return functools.reduce(operator.add, (k.matrix(x1, x2) for k in self.kernels))
+        return functools.reduce(self._joined, (k.matrix(x1, x2) for k in self.kernels))
 
     def diagonal(self, x: Inputs) -> Values:
-        return functools.reduce(operator.add, (k.diagonal(x) for k in self.kernels))
+        return functools.reduce(self._joined, (k.diagonal(x) for k in self.kernels))
 
     def pullback(
         self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
-        return {"kernels": tuple(k.pullback(x1, x2, weights) for k in self.kernels)}
+        parts = self._weighted(weights, lambda k: k.matrix(x1, x2))
+        return {"kernels": tuple(k.pullback(x1, x2, own, values) for k, own, values in parts)}
 
     def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
-        return {"kernels": tuple(k.diagonal_pullback(x, weights) for k in self.kernels)}
+        parts = self._weighted(weights, lambda k: k.diagonal(x))
+        return {"kernels": tuple(k.diagonal_pullback(x, own) for k, own, _ in parts)}
 
     def input_gradient(
         self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Inputs:
-        parts = (k.input_gradient(x1, x2, weights) for k in self.kernels)
-        return functools.reduce(operator.add, parts)
+        parts = self._weighted(weights, lambda k: k.matrix(x1, x2))
+        gradients = (k.input_gradient(x1, x2, own, values) for k, own, values in parts)
+        return functools.reduce(operator.add, gradients)
+
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sum(_Several):
+    """The sum of kernels: functions that are sums."""
+
+    _joined = np.add
+
+    def _weighted(self, weights: np.ndarray, values: _Read) -> Iterator[_Part]:
+        return ((k, weights, None) for k in self.kernels)
 
     def state_space(self) -> tuple[Process, ...] | None:
         parts = [k.state_space() for k in self.kernels]
@@ -148,36 +172,16 @@ class Sum(Kernel):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Product(Kernel):
+class Product(_Several):
     """The product of kernels."""
 
-    kernels: tuple[Kernel, ...]
+    _joined = np.multiply
 
-    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
-        return functools.reduce(operator.mul, (k.matrix(x1, x2) for k in self.kernels))
-
-    def diagonal(self, x: Inputs) -> Values:
-        return functools.reduce(operator.mul, (k.diagonal(x) for k in self.kernels))
-
-    def pullback(
-        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
-    ) -> Gradient:
-        matrices = [k.matrix(x1, x2) for k in self.kernels]
-        parts = zip(self.kernels, _weighted_by_others(weights, matrices), matrices, strict=True)
-        return {"kernels": tuple(k.pullback(x1, x2, own, values) for k, own, values in parts)}
-
-    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
-        diagonals = [k.diagonal(x) for k in self.kernels]
-        parts = zip(self.kernels, _weighted_by_others(weights, diagonals), strict=True)
-        return {"kernels": tuple(k.diagonal_pullback(x, own) for k, own in parts)}
-
-    def input_gradient(
-        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
-    ) -> Inputs:
-        matrices = [k.matrix(x1, x2) for k in self.kernels]
-        parts = zip(self.kernels, _weighted_by_others(weights, matrices), matrices, strict=True)
-        gradients = (k.input_gradient(x1, x2, own, values) for k, own, values in parts)
-        return functools.reduce(operator.add, gradients)
+    def _weighted(self, weights: np.ndarray, values: _Read) -> Iterator[_Part]:
+        factors = [values(k) for k in self.kernels]
+        for place, k in enumerate(self.kernels):
+            others = factors[:place] + factors[place + 1 :]  # dividing would fail at zeros
+            yield k, functools.reduce(operator.mul, others, weights), factors[place]
 
     def state_space(self) -> tuple[Process, ...] | None:
         return functools.reduce(multiplied_processes, (k.state_space() for k in self.kernels))
@@ -311,12 +315,6 @@ def _is_factor(value: Any) -> bool:
 
 def _parts(kernel: Kernel, kind: type) -> tuple[Kernel, ...]:
     return kernel.kernels if isinstance(kernel, kind) else (kernel,)  # type: ignore[attr-defined]
-
-
-def _weighted_by_others(weights: np.ndarray, factors: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """For each factor, the weights times all other factors. Dividing would fail at zeros."""
-    for own in range(len(factors)):
-        yield functools.reduce(operator.mul, factors[:own] + factors[own + 1 :], weights)
 
 
 def _numbered(column: int | str, names: Sequence[str]) -> int:

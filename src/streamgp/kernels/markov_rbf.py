@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Complex
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
-from streamgp.kernels.oscillators import check_one_column, differences
+from streamgp.kernels.base import Gradient
+from streamgp.kernels.one_input import OneInput, differences
 from streamgp.kernels.scaled import number, shaped_like
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
 from streamgp.kernels.state_space import LinearSDE, Process
@@ -23,7 +23,7 @@ ORDERS = range(2, 13)
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class MarkovRBF(ConstantVariance, Kernel):
+class MarkovRBF(OneInput):
     """An RBF kernel over one input, approximated so that a chain can keep it.
 
     The spectrum of an RBF, exp(−ω²ℓ²/2), becomes one over the Taylor polynomial of exp(ω²ℓ²/2) of
@@ -62,7 +62,7 @@ class MarkovRBF(ConstantVariance, Kernel):
             )
 
     def started(self, spread: Columns, variance: Parameter) -> Self:
-        check_one_column(self, spread)
+        self.check(spread)
         exact = RBF(self.lengthscale, self.variance).started(spread, variance)
         return replaced(self, lengthscale=exact.lengthscale, variance=exact.variance)
 

@@ -214,7 +214,7 @@ def _kron(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 class Process:
     """A function of time with a state: a product of simple ones.
 
-    Its covariance is variance · Π cos ω(t − t′) · Π k(t − t′), or that of a line, variance · t · t′.
+    Its covariance is variance · Π cos ω(t − t′) · Π k(t − t′); that of a line is variance · t · t′.
     With nothing but a variance it is a constant.
 
     Attributes:
