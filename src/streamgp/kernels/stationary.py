@@ -26,9 +26,6 @@ from streamgp.kernels.state_space import MATERN, LinearSDE, Process
 from streamgp.parameters import Parameter
 from streamgp.registry import storable
 
-_SQRT3 = float(np.sqrt(3.0))
-_SQRT5 = float(np.sqrt(5.0))
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stationary(ConstantVariance, ScaledKernel):
@@ -159,16 +156,48 @@ class RBF(Stationary):
 
 
 class Matern(Stationary):
-    """Functions with `order` derivatives; ν is order + ½."""
+    """variance · p(t) exp(−t) for t = √(2ν) r, where ν is order + ½ and p a polynomial."""
 
     order: ClassVar[int]
 
     def measure(self, a: Inputs, b: Others) -> Matrix:
         return distances(a, b)
 
+    def values(self, measure: Matrix) -> Matrix:
+        for rows in row_blocks(*measure.shape):
+            t = measure[rows]
+            t *= self._root
+            decay = np.exp(-t)
+            decay *= self.variance
+            np.multiply(decay, _polynomial(self.order, t), out=t)
+        return measure
+
+    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
+        """From p′ − p, which is t times the polynomial before but for a factor."""
+        t = self._root * measure
+        slope = matrix / _polynomial(self.order, t)
+        slope *= _polynomial(self.order - 1, t)
+        slope *= weights
+        return slope
+
     def state_space(self) -> tuple[Process, ...] | None:
-        rate = math.sqrt(2 * self.order + 1) / number(self.lengthscale)
+        rate = self._root / number(self.lengthscale)
         return (Process(number(self.variance), driven=(LinearSDE(rate, MATERN[self.order]),)),)
+
+    @property
+    def _root(self) -> float:
+        return math.sqrt(2 * self.order + 1)
+
+
+def _polynomial(order: int, t: Matrix) -> Matrix | float:
+    """1, 1 + t, or 1 + t + t²/3."""
+    if order == 0:
+        return 1.0
+    found = 1.0 + t if order == 1 else t * (1.0 / 3.0) + 1.0
+    if order == 2:
+        found *= t
+        found += 1.0
+    return found
 
 
 @storable
@@ -184,11 +213,6 @@ class Matern12(Matern):
     order: ClassVar[int] = 0
     slope_scale: ClassVar[float] = -0.5
     is_steep: ClassVar[bool] = True
-
-    def values(self, measure: Matrix) -> Matrix:
-        values = np.exp(np.negative(measure, out=measure), out=measure)
-        values *= self.variance
-        return values
 
     def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
         """Zero where two inputs coincide: there the kernel has its peak, whatever its scale."""
@@ -211,25 +235,6 @@ class Matern32(Matern):
     order: ClassVar[int] = 1
     slope_scale: ClassVar[float] = -1.5
 
-    def values(self, measure: Matrix) -> Matrix:
-        """variance · (1 + t) exp(−t) for t = √3 r."""
-        for rows in row_blocks(*measure.shape):
-            t = measure[rows]
-            t *= _SQRT3
-            decay = np.exp(-t)
-            t += 1.0
-            t *= decay
-            t *= self.variance
-        return measure
-
-    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
-        """matrix / (1 + t) for t = √3 r."""
-        slope = _SQRT3 * measure
-        slope += 1.0
-        np.divide(matrix, slope, out=slope)
-        slope *= weights
-        return slope
-
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -243,32 +248,6 @@ class Matern52(Matern):
 
     order: ClassVar[int] = 2
     slope_scale: ClassVar[float] = -5.0 / 6.0
-
-    def values(self, measure: Matrix) -> Matrix:
-        """variance · (1 + t + t²/3) exp(−t) for t = √5 r."""
-        for rows in row_blocks(*measure.shape):
-            t = measure[rows]
-            t *= _SQRT5
-            decay = np.exp(-t)
-            square = t * t
-            square *= 1.0 / 3.0
-            t += square
-            t += 1.0
-            t *= decay
-            t *= self.variance
-        return measure
-
-    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
-        """matrix · (1 + t) / (1 + t + t²/3) for t = √5 r."""
-        slope = _SQRT5 * measure
-        factor = slope * slope
-        factor *= 1.0 / 3.0
-        slope += 1.0
-        factor += slope
-        slope /= factor
-        slope *= matrix
-        slope *= weights
-        return slope
 
 
 @storable
