@@ -5,15 +5,6 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 
-from streamgp.kernels.driven import CarmaState, OscillatorState
-from streamgp.kernels.state_space import (
-    ConstantState,
-    HarmonicState,
-    LineState,
-    MaternState,
-    ProductState,
-)
-
 DIGITS = 60
 _STEP = mpmath.mpf("1e-20")  # in log units: differences are then right to forty digits
 
@@ -31,7 +22,7 @@ class Exact(NamedTuple):
 def exact(parts, rows):
     """All of it, where NaN marks rows that only ask."""
     with mpmath.workdps(DIGITS):
-        return _exact([(part, list(map(mpmath.mpf, part.numbers()))) for part in parts], rows)
+        return _exact([(part, list(map(mpmath.mpf, part.numbers))) for part in parts], rows)
 
 
 def _exact(parts, rows):
@@ -90,26 +81,30 @@ def _gram(part, numbers, times):
 
 def _kernel(part, numbers):
     """k(a, b) of a part with these numbers."""
-    variance, *others = numbers
-    if isinstance(part, ProductState):
-        split = len(part.left.numbers()) - 1
-        left = _kernel(part.left, [mpmath.mpf(1), *others[:split]])
-        right = _kernel(part.right, [mpmath.mpf(1), *others[split:]])
-        return lambda a, b: variance * left(a, b) * right(a, b)
-    if isinstance(part, ConstantState):
-        return lambda a, b: variance
-    if isinstance(part, LineState):
+    left = iter(numbers)
+    variance = next(left)
+    if part.is_line:
         return lambda a, b: variance * a * b
-    if isinstance(part, HarmonicState):
-        return lambda a, b: variance * mpmath.cos(others[0] * (a - b))
-    if isinstance(part, MaternState):
-        return _matern(part.order, variance, mpmath.sqrt(2 * part.order + 1) / others[0])
-    if isinstance(part, OscillatorState):
-        frequency, quality = others
-        return _driven([frequency**2, frequency / quality], [mpmath.mpf(1)], variance)
-    assert isinstance(part, CarmaState)
-    split = len(part.alpha)
-    return _driven(others[:split], others[split:], variance)
+    factors = [_wave(next(left)) for _ in part.waves]
+    factors += [_factor(factor, [next(left) for _ in factor.free]) for factor in part.driven]
+    return lambda a, b: variance * mpmath.fprod(factor(a, b) for factor in factors)
+
+
+def _wave(frequency):
+    return lambda a, b: mpmath.cos(frequency * (a - b))
+
+
+def _factor(factor, numbers):
+    """k(a, b) of what noise drives, with these numbers."""
+    if factor.matern_order is not None:
+        return _matern(factor.matern_order, mpmath.mpf(1), numbers[0])
+    every = [mpmath.mpf(n) for n in (factor.rate, *factor.alpha, *factor.beta)]
+    for place, number in zip(factor.free, numbers, strict=True):
+        every[place] = number
+    rate, *rest = every
+    size = len(factor.alpha)
+    alpha = [a * rate ** (size - k) for k, a in enumerate(rest[:size])]
+    return _driven(alpha, [*rest[size:], mpmath.mpf(1)], mpmath.mpf(1))
 
 
 def _matern(order, variance, rate):

@@ -5,33 +5,40 @@ import pytest
 
 from streamgp.inference.over_time.law import Law
 from streamgp.inference.over_time.states import Rows, States
-from streamgp.kernels.driven import CarmaState, OscillatorState
-from streamgp.kernels.state_space import (
-    ConstantState,
-    HarmonicState,
-    LineState,
-    MaternState,
-    ProductState,
-)
+from streamgp.kernels import SHO
+from streamgp.kernels.state_space import LinearSDE, Process, multiplied_processes
 from tests.core.digits import exact
+from tests.core.worlds import matern, process_of
 
 COUNT = 20
 TIME = np.arange(COUNT) / 20.0
 GAPS = np.cumsum(10.0 ** np.random.default_rng(1).uniform(-6, 6, COUNT))
 PAIRS = np.sort(np.concatenate([TIME[::2], TIME[::2] + 1e-6]))
 TIES = np.repeat(TIME[::2], 2)
-DEFAULT = (MaternState(0, 0.3, 0.1), MaternState(1, 1.0, 0.2), MaternState(2, 3.0, 0.5))
-LEVEL = (MaternState(1, 1.0, 1.0),)
-EVOLVING = tuple(
-    ProductState(MaternState(k % 3, 5.0, 100.0), HarmonicState(2 * np.pi * k, 1.0))
-    for k in (1, 2, 3)
-)
-OSCILLATOR, CARMA = OscillatorState(2.0, 3.0, 2.5), CarmaState(0.5, (2.0, 3.0, 1.5), (1.0, 0.4))
-DRIVEN = (OSCILLATOR, CARMA, ProductState(OscillatorState(1.0, 4.0, 0.8), HarmonicState(3.0, 1.0)))
+DEFAULT = (matern(0, 0.3, 0.1), matern(1, 1.0, 0.2), matern(2, 3.0, 0.5))
+LEVEL = (matern(1, 1.0, 1.0),)
+
+
+def wave(frequency, variance):
+    return Process(variance, waves=(frequency,))
+
+
+def product(one, other):
+    (found,) = multiplied_processes((one,), (other,))
+    return found
+
+
+def oscillator(variance, frequency, quality):
+    return process_of(SHO(2 * np.pi / frequency, quality, variance))
 
 
 def cosines(count):
-    return tuple(HarmonicState(2 * np.pi * k, 100.0) for k in range(1, count + 1))
+    return tuple(wave(2 * np.pi * k, 100.0) for k in range(1, count + 1))
+
+
+EVOLVING = tuple(product(matern(k % 3, 5.0, 100.0), wave(2 * np.pi * k, 1.0)) for k in (1, 2, 3))
+CARMA = Process(0.5, driven=(LinearSDE(1.0, (2.0, 3.0, 1.5), (2.5,), free=(1, 2, 3, 4)),))
+DRIVEN = (oscillator(2.0, 3.0, 2.5), CARMA, product(oscillator(1.0, 4.0, 0.8), wave(3.0, 1.0)))
 
 
 def rows_of(time, noise, seed=0, asking=0.0):
@@ -49,15 +56,15 @@ def states_of(parts):
 CASES = {
     "cosines": (cosines(8), TIME, (1e-2, 1e-6, 1e-10)),
     "cosines after many turns": (cosines(5), 1e7 + TIME, (1e-6,)),
-    "cosines and a constant": ((*cosines(8), ConstantState(1e8)), TIME, (1e-6,)),
-    "default and cosines": ((*DEFAULT, *cosines(5), ConstantState(1e4)), TIME, (1e-2, 1e-10)),
-    "constants": ((*LEVEL, ConstantState(1e8)), TIME, (1e-4, 1e-10)),
-    "a smaller constant": ((*LEVEL, ConstantState(1e4)), TIME, (1e-4, 1e-8)),
-    "a line": ((*LEVEL, LineState(100.0), ConstantState(1e4)), TIME, (1e-6, 1e-10)),
-    "smooth": ((MaternState(2, 50.0, 1.0),), TIME, (1e-4, 1e-8)),
+    "cosines and a constant": ((*cosines(8), Process(1e8)), TIME, (1e-6,)),
+    "default and cosines": ((*DEFAULT, *cosines(5), Process(1e4)), TIME, (1e-2, 1e-10)),
+    "constants": ((*LEVEL, Process(1e8)), TIME, (1e-4, 1e-10)),
+    "a smaller constant": ((*LEVEL, Process(1e4)), TIME, (1e-4, 1e-8)),
+    "a line": ((*LEVEL, Process(100.0, is_line=True), Process(1e4)), TIME, (1e-6, 1e-10)),
+    "smooth": ((matern(2, 50.0, 1.0),), TIME, (1e-4, 1e-8)),
     "evolving": (EVOLVING, TIME, (1e-2, 1e-6, 1e-10)),
     "driven": (DRIVEN, TIME, (1e-2, 1e-10)),
-    "two Matérns": ((ProductState(DEFAULT[0], DEFAULT[2]),), GAPS, (1e-6,)),
+    "two Matérns": ((product(DEFAULT[0], DEFAULT[2]),), GAPS, (1e-6,)),
     "pairs": (DEFAULT, PAIRS, (1e-2, 1e-6)),
     "pairs of driven": (DRIVEN, PAIRS, (1e-2, 1e-6)),
     "ties": (DEFAULT, TIES, (1e-2, 1e-6)),
@@ -79,7 +86,7 @@ def test_against_sixty_digits(name, noise):
     rows = rows_of(time, noise, asking=0.25)
     core, wanted, seen = states_of(parts), exact(parts, rows), ~np.isnan(rows.value)
     value, mean, variance = core.smoothed(rows)
-    prior = max(np.diag(part.covariance(time[-1]))[0] for part in parts)
+    prior = max(part.variance * (time[-1] ** 2 if part.is_line else 1) for part in parts)
     np.testing.assert_allclose(value, wanted.value, rtol=1e-8)
     np.testing.assert_allclose(mean, wanted.mean, atol=1e-8 * np.sqrt(prior))
     np.testing.assert_allclose(variance, wanted.variance, atol=1e-8 * prior)
@@ -97,12 +104,8 @@ def scales(parts, time, wanted):
     """What errors of derivatives are measured by: the largest one, and for frequencies angles."""
     most, found = max(1.0, np.abs(wanted.by_numbers).max()), []
     for part in parts:
-        angle = 1.0
-        if isinstance(part, HarmonicState):
-            angle = part.frequency * time[-1]
-        if isinstance(part, ProductState) and isinstance(part.right, HarmonicState):
-            angle = part.right.frequency * time[-1]
-        found += [most * max(1.0, angle)] * len(part.numbers())
+        angle = max((frequency * time[-1] for frequency in part.waves), default=1.0)
+        found += [most * max(1.0, angle)] * len(part.numbers)
     return np.array(found)
 
 
@@ -111,9 +114,9 @@ def test_nothing_is_negative_or_odd_over_a_long_stream():
     for noise in (1e-6, 1e-10):
         rows = rows_of(time, noise)
         for parts in (
-            (*cosines(8), ConstantState(1e8)),
+            (*cosines(8), Process(1e8)),
             (*DEFAULT, *cosines(3)),
-            (*EVOLVING, LineState(1e4)),
+            (*EVOLVING, Process(1e4, is_line=True)),
         ):
             value, mean, variance = states_of(parts).smoothed(rows)
             assert np.isfinite(value)

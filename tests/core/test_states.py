@@ -5,9 +5,8 @@ import pytest
 
 from streamgp.inference.over_time.law import Law
 from streamgp.inference.over_time.states import States
-from streamgp.kernels.state_space import MaternState
 from tests._reference.dense import log_normal
-from tests.core.worlds import CASES, ORIGIN, World, regular, scattered
+from tests.core.worlds import CASES, ORIGIN, World, matern, regular, scattered
 
 NAMES = pytest.mark.parametrize("name", CASES)
 STEP = 1e-4
@@ -62,16 +61,13 @@ def differences(evidence, step=STEP):
 def by_numbers(world, rows):
     found = []
     for number, state in enumerate(world.states):
+        for other in range(len(state.numbers)):
 
-        def at(variant, number=number):
-            return world.replaced(number, variant).core().evidence(rows).value
-
-        found.append(differences(lambda s, at=at, state=state: at(state.scaled(np.exp(s)))))
-        for other in range(len(state.numbers()) - 1):
-
-            def by(step, at=at, state=state, other=other):
-                larger, smaller = list(state.variants(abs(step)))[other]
-                return at(larger if step > 0 else smaller)
+            def by(step, number=number, state=state, other=other):
+                numbers = np.array(state.numbers)
+                numbers[other] *= np.exp(step)
+                variant = state.with_numbers(numbers.tolist())
+                return world.replaced(number, variant).core().evidence(rows).value
 
             found.append(differences(by))
     return np.array(found)
@@ -114,7 +110,7 @@ def test_a_tape_with_checkpoints_is_a_whole_tape(name):
     """Parts that nothing is seen of leave all as it was, but make a tape too long to be kept."""
     world, rows = World.of(name), scattered(2000, asking=0.02)
     rows = rows._replace(time=100 * rows.time)
-    unseen = [MaternState(2, 1.0 + k, 1.0) for k in range(20)]
+    unseen = [matern(2, 1.0 + k, 1.0) for k in range(20)]
     loadings = np.column_stack([world.loadings, np.zeros(2)])
     law = Law((*world.states, *unseen), (*world.latent, *[1] * 20), 2, ORIGIN)
     whole, long = world.core(), States(law, loadings, world.spreads)
@@ -148,6 +144,6 @@ def test_the_gradient_of_a_long_stream(name):
     scaled = [state.scaled(np.exp(-step)) for state in world.states]
     smaller = World(tuple(scaled), world.processes, world.latent, world.loadings, world.spreads)
     change = larger.core().evidence(rows).value - smaller.core().evidence(rows).value
-    of_variances = np.cumsum([0, *(len(state.numbers()) for state in world.states)])[:-1]
+    of_variances = np.cumsum([0, *(len(state.numbers) for state in world.states)])[:-1]
     wanted = change / (2 * step)
     np.testing.assert_allclose(found.by_numbers[of_variances].sum(), wanted, rtol=1e-4, atol=0.05)

@@ -1,60 +1,75 @@
 """Latent functions as the core has them and as textbooks do, and rows that observe them."""
 
 import dataclasses
-import math
 
 import numpy as np
 
 from streamgp.inference.over_time.law import Law
 from streamgp.inference.over_time.states import Rows, States
-from streamgp.kernels import RBF, SHO
-from streamgp.kernels.driven import CarmaState
-from streamgp.kernels.state_space import (
-    ConstantState,
-    HarmonicState,
-    LineState,
-    MaternState,
-    ProductState,
+from streamgp.kernels import (
+    CARMA,
+    RBF,
+    SHO,
+    Constant,
+    Cosine,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
 )
+from streamgp.kernels.state_space import multiplied_processes
 from tests._reference import markov
 
 ORIGIN = 1.5
 
 
+def process_of(kernel):
+    """That of a kernel with a single one."""
+    (process,) = kernel.state_space()
+    return process
+
+
+def matern(order, lengthscale, variance):
+    """A Matérn process of the library."""
+    return process_of((Matern12, Matern32, Matern52)[order](lengthscale, variance))
+
+
 def _wave(period, variance):
-    return HarmonicState(2 * math.pi / period, variance), markov.wave(period, variance)
+    return process_of(Cosine(period, variance)), markov.wave(period, variance)
 
 
 def _matern(order, lengthscale, variance):
-    return MaternState(order, lengthscale, variance), markov.matern(order, lengthscale, variance)
+    return matern(order, lengthscale, variance), markov.matern(order, lengthscale, variance)
 
 
 def _constant(variance):
-    return ConstantState(variance), markov.constant(variance)
+    return process_of(Constant(variance)), markov.constant(variance)
 
 
 def _product(*factors):
     state, process = factors[0]
     for other, of_other in factors[1:]:
-        state, process = ProductState(state, other), process * of_other
+        (state,) = multiplied_processes((state,), (other,))
+        process = process * of_other
     return state, process
 
 
 def _line(variance):
-    return LineState(variance), markov.line(1.0, variance)
+    return process_of(Linear(1.0, variance)), markov.line(1.0, variance)
 
 
 def _oscillator(period, quality, variance):
-    (state,) = SHO(period, quality, variance).state_space()
+    state = process_of(SHO(period, quality, variance))
     return state, markov.oscillator(period, quality, variance)
 
 
 def _carma(alpha, beta, variance):
-    return CarmaState(variance, alpha, beta), markov.driven(alpha, beta, variance)
+    state = process_of(CARMA.of(alpha, beta, variance=variance))
+    return state, markov.driven(alpha, beta, variance)
 
 
 def _smooth(lengthscale, variance):
-    (state,) = RBF(lengthscale, variance).as_markov(4).state_space()
+    state = process_of(RBF(lengthscale, variance).as_markov(4))
     return state, markov.smooth(4, lengthscale, variance)
 
 

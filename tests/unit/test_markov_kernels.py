@@ -83,34 +83,19 @@ def test_matrices_are_symmetric_and_positive(name):
 def test_noise_is_composed_of_that_over_shorter_gaps(name, gap):
     """Q(2g) = A(g)·Q(g)·A(g)ᵀ + Q(g), to the last digits of every entry while gaps are short."""
     (state,) = DRIVEN[name].state_space()
-    (a,), (q,) = state.transition(np.array([gap]))
-    (far,), (twice,) = state.transition(np.array([2 * gap]))
+    stationary, (a,), (q,) = state.moves(np.array([gap]))
+    _, (far,), (twice,) = state.moves(np.array([2 * gap]))
     scale = 1 / np.sqrt(np.diag(twice))
     unit = twice * scale[:, None] * scale
     composed = (a @ q @ a.T + q) * scale[:, None] * scale
     np.testing.assert_allclose(composed, unit, atol=1e-12)
     np.testing.assert_allclose(far, a @ a, atol=1e-12 * np.abs(far).max())
     assert np.linalg.eigvalsh(unit).min() > 0
-    stationary = state.covariance(0.0)
     scale = 1 / np.sqrt(np.diag(stationary))
     rest = stationary - far @ stationary @ far.T
     np.testing.assert_allclose(
         twice * scale[:, None] * scale, rest * scale[:, None] * scale, atol=1e-10
     )
-
-
-@pytest.mark.parametrize("name", DRIVEN)
-def test_the_resolution_leaves_little_open(name):
-    (state,) = DRIVEN[name].state_space()
-    half = np.array([0.5 * state.resolution])
-    (a,), (q,) = state.transition(half)
-    # The state in the middle, from those at both ends: the textbook's conditional covariance.
-    total = a @ q @ a.T + q
-    left = q - q @ a.T @ np.linalg.solve(total, a @ q)
-    part = state.readout @ left @ state.readout / state.variance
-    is_rough = state.readout[-1] != 0
-    assert part < (0.0101 if is_rough else 0.00101)
-    assert state.resolution > 0.01
 
 
 # -- against each other ----------------------------------------------------------------------------

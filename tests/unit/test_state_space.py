@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from streamgp import kernels
-from streamgp.kernels.state_space import MaternState
+from streamgp.inference.over_time.law import Law
+from streamgp.inference.over_time.states import Rows, States
+from streamgp.kernels.state_space import MATERN, LinearSDE
 
 M12, M32, M52 = kernels.Matern12, kernels.Matern32, kernels.Matern52
 
@@ -31,20 +33,10 @@ MARKOV = {
 
 def from_states(kernel, x):
     """K(x, x) by running the states from one input to the next."""
-    total = np.zeros((len(x), len(x)))
-    for part in kernel.state_space():
-        covariance = part.covariance(x[0])
-        for i in range(len(x)):
-            if i:
-                (a,), (q,) = part.transition(np.diff(x[i - 1 : i + 1]))
-                covariance = a @ covariance @ a.T + q
-            across = covariance
-            for j in range(i, len(x)):
-                if j > i:
-                    (a,), _ = part.transition(np.diff(x[j - 1 : j + 1]))
-                    across = a @ across
-                total[i, j] += part.readout @ across @ part.readout
-    return np.triu(total) + np.triu(total, 1).T
+    parts = kernel.state_space()
+    states = States(Law(parts, (0,) * len(parts), 1, 0.0), np.ones((1, 1)), np.zeros((1, 0)))
+    none, zero = np.full(len(x), np.nan), np.zeros(len(x), int)
+    return states.joint(Rows(x, none, np.ones(len(x)), zero, np.zeros((len(x), 0))))[1]
 
 
 @pytest.mark.parametrize("name", MARKOV)
@@ -60,9 +52,9 @@ def test_states_have_the_kernels_covariance(name):
 @pytest.mark.parametrize("gap", [1e-9, 1e-4, 0.1])
 def test_noise_over_short_gaps_is_composed_of_shorter_ones(order, gap):
     """Q(2g) = A(g)·Q(g)·A(g)ᵀ + Q(g), to the last digits of every entry."""
-    state = MaternState(order, 1.7, 0.6)
-    (a,), (q,) = state.transition(np.array([gap]))
-    _, (twice,) = state.transition(np.array([2 * gap]))
+    state = LinearSDE(1.7, MATERN[order])
+    (a,), (q,) = state.moves(np.array([gap]))
+    _, (twice,) = state.moves(np.array([2 * gap]))
     np.testing.assert_allclose(a @ q @ a.T + q, twice, rtol=1e-12)
     assert np.linalg.eigvalsh(twice / np.sqrt(np.outer(np.diag(twice), np.diag(twice)))).min() > 0
 
@@ -73,13 +65,3 @@ def test_kernels_that_are_not_markov_have_no_states():
     assert (kernels.RBF(1.0, 1.0) * M32(1.0, 1.0)).state_space() is None
     assert kernels.Multiple(2.0, kernels.RBF(1.0, 1.0)).state_space() is None
     assert (kernels.Linear(1.0, 1.0) * M32(1.0, 1.0)).state_space() is None
-
-
-@pytest.mark.parametrize(("order", "most"), [(0, 0.0101), (1, 0.001), (2, 0.001)])
-def test_two_states_tell_nearly_all_within_the_resolution(order, most):
-    state = MaternState(order, 1.0, 1.0)
-    half = np.array([state.resolution / 2])
-    (a,), (q,) = state.transition(half)
-    across = q @ a.T
-    left = q - across @ np.linalg.solve(a @ q @ a.T + q, across.T)
-    assert left[0, 0] <= most

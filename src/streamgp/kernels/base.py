@@ -10,7 +10,7 @@ import numpy as np
 from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.differences import by_inputs, by_parameters, is_number
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
-from streamgp.kernels.state_space import StateSpace
+from streamgp.kernels.state_space import Process
 from streamgp.parameters import Module, Parameter, Positive, Real, fields_of, replaced
 
 # Mirrors the fields of a kernel; see `streamgp.parameters.free_gradient`.
@@ -73,8 +73,8 @@ class Kernel(Module, ABC):
         """Σ_j weights_ij ∂k(x1_i, x2_j)/∂x1_i, with x2 held even if it is the same array."""
         return by_inputs(self.matrix, x1, x2, weights)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        """Independent states that add up to a function of time, or None if there are none."""
+    def state_space(self) -> tuple[Process, ...] | None:
+        """Independent processes that add up to its functions of time, or None if there are none."""
         return None
 
     def summands(self) -> tuple["Kernel", ...]:

@@ -1,20 +1,17 @@
 """Continuous-time autoregressive moving-average processes (Brockwell, 2001), over one input."""
 
 import dataclasses
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import solve_continuous_lyapunov
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels.base import ConstantVariance, Kernel
-from streamgp.kernels.driven import CarmaState
-from streamgp.kernels.oscillators import check_one_column, differences
+from streamgp.kernels.one_input import OneInput, differences
 from streamgp.kernels.scaled import number
-from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
-from streamgp.kernels.state_space import StateSpace
-from streamgp.parameters import Node, Parameter, positive, replaced
+from streamgp.kernels.shapes import Inputs, Matrix, Others
+from streamgp.kernels.state_space import LinearSDE, Process, sustained
+from streamgp.parameters import Node, Parameter
 from streamgp.registry import storable
 
 _REAL = 1e-9  # relative: roots that are so close to the real line are on it
@@ -22,7 +19,7 @@ _REAL = 1e-9  # relative: roots that are so close to the real line are on it
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class CARMA(ConstantVariance, Kernel):
+class CARMA(OneInput):
     """A CARMA(p, q) process: the spectrum |β(iω)|²/|α(iω)|² with polynomials of degrees p > q.
 
     Both polynomials are given by factors with positive numbers, which are all that a stationary
@@ -86,44 +83,32 @@ class CARMA(ConstantVariance, Kernel):
         left = _factors(np.append(np.asarray(alpha, float), 1.0), mirrored=False)
         return cls(left, _factors(np.asarray(beta, float), mirrored=True), variance)
 
-    def started(self, spread: Columns, variance: Parameter) -> Self:
-        check_one_column(self, spread)
-        return replaced(
-            self,
-            autoregressive=positive(self.autoregressive, None),
-            moving_average=positive(self.moving_average, None),
-            variance=positive(self.variance, variance),
-        )
-
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         gaps, which = np.unique(np.abs(differences(x1, x2)), return_inverse=True)
-        return self._state.covariances(gaps)[which].reshape(len(x1), len(x2))
+        return self._process.covariances(gaps)[which].reshape(len(x1), len(x2))
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (self._state,)
+    def state_space(self) -> tuple[Process, ...] | None:
+        return (self._process,)
 
     @property
-    def _state(self) -> CarmaState:
+    def _process(self) -> Process:
         alpha, beta = map(_polynomial, (self.autoregressive, self.moving_average))
-        return CarmaState(number(self.variance), alpha[:-1], beta)
+        driven = LinearSDE(1.0, alpha, beta, free=tuple(range(1, 1 + len(alpha + beta))))
+        return Process(number(self.variance), driven=(driven,))
 
 
 def process_variance(alpha: Float[np.ndarray, " p"], beta: Float[np.ndarray, " q"]) -> float:
     """The variance of the process with these coefficients that noise of unit strength drives."""
-    drift = np.eye(len(alpha), k=1)
-    drift[-1] = -alpha
-    strength = np.zeros(drift.shape)
-    strength[-1, -1] = 1.0
     weights = np.pad(beta, (0, len(alpha) - len(beta)))
-    return float(weights @ solve_continuous_lyapunov(drift, -strength) @ weights)
+    return float(weights @ sustained(alpha) @ weights)
 
 
 def _polynomial(factors: Parameter) -> tuple[float, ...]:
-    """The coefficients of a product of factors, that of s⁰ first."""
+    """The coefficients of a product of factors, that of s⁰ first, and the last, a one, left out."""
     numbers, found = np.asarray(factors, float), np.ones(1)
     for k in range(0, len(numbers), 2):
         found = np.convolve(found, np.append(numbers[k : k + 2], 1.0))
-    return tuple(found.tolist())
+    return tuple(found[:-1].tolist())
 
 
 def _factors(coefficients: Float[np.ndarray, " n"], *, mirrored: bool) -> Float[np.ndarray, " m"]:

@@ -4,18 +4,22 @@ import dataclasses
 import functools
 import numbers
 import operator
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels import state_space
 from streamgp.kernels.base import Gradient, Kernel
+from streamgp.kernels.scaled import filled
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
-from streamgp.kernels.state_space import ConstantState, StateSpace
+from streamgp.kernels.state_space import Process, multiplied_processes
 from streamgp.parameters import Node, Parameter, positive, replaced
 from streamgp.registry import storable
+
+_Read = Callable[[Kernel], np.ndarray]
+_Part = tuple[Kernel, np.ndarray, np.ndarray | None]
 
 
 @storable
@@ -49,11 +53,11 @@ class Constant(Kernel):
     ) -> Inputs:
         return np.zeros(x1.shape)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (ConstantState(float(self.value)),)
+    def state_space(self) -> tuple[Process, ...] | None:
+        return (Process(float(self.value)),)
 
     def started(self, spread: Columns, variance: Parameter) -> Self:
-        return replaced(self, value=positive(self.value, None))
+        return filled(self)
 
 
 @storable
@@ -91,9 +95,9 @@ class Multiple(Kernel):
         unit = self._unit_matrix(x1, x2, matrix)
         return self.kernel.input_gradient(x1, x2, self.factor * weights, unit)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[Process, ...] | None:
         parts = self.kernel.state_space()
-        return None if parts is None else state_space.scaled(parts, float(self.factor))
+        return None if parts is None else tuple(p.scaled(float(self.factor)) for p in parts)
 
     def summands(self) -> tuple[Kernel, ...]:
         return tuple(replaced(self, kernel=part) for part in self.kernel.summands())
@@ -109,34 +113,53 @@ class Multiple(Kernel):
         return self.kernel.matrix(x1, x2) if matrix is None else matrix / self.factor
 
 
-@storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Sum(Kernel):
-    """The sum of kernels: functions that are sums."""
+class _Several(Kernel):
+    """Kernels whose matrices are added or multiplied."""
+
+    _joined: ClassVar[np.ufunc]  # of values
 
     kernels: tuple[Kernel, ...]
 
+    @abstractmethod
+    def _weighted(self, weights: np.ndarray, values: _Read) -> Iterator[_Part]:
+        """Each kernel, the weights of its values, and these if they were needed to find them."""
+
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
-        return functools.reduce(operator.add, (k.matrix(x1, x2) for k in self.kernels))
+        return functools.reduce(self._joined, (k.matrix(x1, x2) for k in self.kernels))
 
     def diagonal(self, x: Inputs) -> Values:
-        return functools.reduce(operator.add, (k.diagonal(x) for k in self.kernels))
+        return functools.reduce(self._joined, (k.diagonal(x) for k in self.kernels))
 
     def pullback(
         self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Gradient:
-        return {"kernels": tuple(k.pullback(x1, x2, weights) for k in self.kernels)}
+        parts = self._weighted(weights, lambda k: k.matrix(x1, x2))
+        return {"kernels": tuple(k.pullback(x1, x2, own, values) for k, own, values in parts)}
 
     def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
-        return {"kernels": tuple(k.diagonal_pullback(x, weights) for k in self.kernels)}
+        parts = self._weighted(weights, lambda k: k.diagonal(x))
+        return {"kernels": tuple(k.diagonal_pullback(x, own) for k, own, _ in parts)}
 
     def input_gradient(
         self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
     ) -> Inputs:
-        parts = (k.input_gradient(x1, x2, weights) for k in self.kernels)
-        return functools.reduce(operator.add, parts)
+        parts = self._weighted(weights, lambda k: k.matrix(x1, x2))
+        gradients = (k.input_gradient(x1, x2, own, values) for k, own, values in parts)
+        return functools.reduce(operator.add, gradients)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+
+@storable
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sum(_Several):
+    """The sum of kernels: functions that are sums."""
+
+    _joined = np.add
+
+    def _weighted(self, weights: np.ndarray, values: _Read) -> Iterator[_Part]:
+        return ((k, weights, None) for k in self.kernels)
+
+    def state_space(self) -> tuple[Process, ...] | None:
         parts = [k.state_space() for k in self.kernels]
         return None if None in parts else tuple(s for part in parts if part for s in part)
 
@@ -149,42 +172,19 @@ class Sum(Kernel):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Product(Kernel):
+class Product(_Several):
     """The product of kernels."""
 
-    kernels: tuple[Kernel, ...]
+    _joined = np.multiply
 
-    def matrix(self, x1: Inputs, x2: Others) -> Matrix:
-        return functools.reduce(operator.mul, (k.matrix(x1, x2) for k in self.kernels))
+    def _weighted(self, weights: np.ndarray, values: _Read) -> Iterator[_Part]:
+        factors = [values(k) for k in self.kernels]
+        for place, k in enumerate(self.kernels):
+            others = factors[:place] + factors[place + 1 :]  # dividing would fail at zeros
+            yield k, functools.reduce(operator.mul, others, weights), factors[place]
 
-    def diagonal(self, x: Inputs) -> Values:
-        return functools.reduce(operator.mul, (k.diagonal(x) for k in self.kernels))
-
-    def pullback(
-        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
-    ) -> Gradient:
-        matrices = [k.matrix(x1, x2) for k in self.kernels]
-        parts = zip(self.kernels, _weighted_by_others(weights, matrices), matrices, strict=True)
-        return {"kernels": tuple(k.pullback(x1, x2, own, values) for k, own, values in parts)}
-
-    def diagonal_pullback(self, x: Inputs, weights: Values) -> Gradient:
-        diagonals = [k.diagonal(x) for k in self.kernels]
-        parts = zip(self.kernels, _weighted_by_others(weights, diagonals), strict=True)
-        return {"kernels": tuple(k.diagonal_pullback(x, own) for k, own in parts)}
-
-    def input_gradient(
-        self, x1: Inputs, x2: Others, weights: Matrix, matrix: Matrix | None = None
-    ) -> Inputs:
-        matrices = [k.matrix(x1, x2) for k in self.kernels]
-        parts = zip(self.kernels, _weighted_by_others(weights, matrices), matrices, strict=True)
-        gradients = (k.input_gradient(x1, x2, own, values) for k, own, values in parts)
-        return functools.reduce(operator.add, gradients)
-
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        first, *rest = [k.state_space() for k in self.kernels]
-        for other in rest:
-            first = None if first is None or other is None else state_space.multiplied(first, other)
-        return first
+    def state_space(self) -> tuple[Process, ...] | None:
+        return functools.reduce(multiplied_processes, (k.state_space() for k in self.kernels))
 
     def label(self) -> str:
         return " × ".join(kernel.label() for kernel in self.kernels)
@@ -234,7 +234,7 @@ class OnColumns(Kernel):
         gradient[:, list(self.columns)] = own
         return gradient
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[Process, ...] | None:
         return self.kernel.state_space() if self.columns == (0,) else None
 
     def summands(self) -> tuple[Kernel, ...]:
@@ -315,12 +315,6 @@ def _is_factor(value: Any) -> bool:
 
 def _parts(kernel: Kernel, kind: type) -> tuple[Kernel, ...]:
     return kernel.kernels if isinstance(kernel, kind) else (kernel,)  # type: ignore[attr-defined]
-
-
-def _weighted_by_others(weights: np.ndarray, factors: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """For each factor, the weights times all other factors. Dividing would fail at zeros."""
-    for own in range(len(factors)):
-        yield functools.reduce(operator.mul, factors[:own] + factors[own + 1 :], weights)
 
 
 def _numbered(column: int | str, names: Sequence[str]) -> int:

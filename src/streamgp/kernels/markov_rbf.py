@@ -9,12 +9,11 @@ import numpy as np
 from jaxtyping import Complex
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
-from streamgp.kernels.driven import SmoothState
-from streamgp.kernels.oscillators import check_one_column, differences
+from streamgp.kernels.base import Gradient
+from streamgp.kernels.one_input import OneInput, differences
 from streamgp.kernels.scaled import number, shaped_like
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
-from streamgp.kernels.state_space import StateSpace
+from streamgp.kernels.state_space import LinearSDE, Process
 from streamgp.kernels.stationary import RBF
 from streamgp.parameters import Parameter, replaced
 from streamgp.registry import storable
@@ -24,7 +23,7 @@ ORDERS = range(2, 13)
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class MarkovRBF(ConstantVariance, Kernel):
+class MarkovRBF(OneInput):
     """An RBF kernel over one input, approximated so that a chain can keep it.
 
     The spectrum of an RBF, exp(−ω²ℓ²/2), becomes one over the Taylor polynomial of exp(ω²ℓ²/2) of
@@ -63,7 +62,7 @@ class MarkovRBF(ConstantVariance, Kernel):
             )
 
     def started(self, spread: Columns, variance: Parameter) -> Self:
-        check_one_column(self, spread)
+        self.check(spread)
         exact = RBF(self.lengthscale, self.variance).started(spread, variance)
         return replaced(self, lengthscale=exact.lengthscale, variance=exact.variance)
 
@@ -88,10 +87,9 @@ class MarkovRBF(ConstantVariance, Kernel):
         slope *= np.sign(differences(x1, x2)) * (self.variance / number(self.lengthscale))
         return np.sum(weights * slope, axis=1, keepdims=True)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        coefficients = _law(self.order).coefficients
-        variance, lengthscale = number(self.variance), number(self.lengthscale)
-        return (SmoothState(variance, lengthscale, coefficients),)
+    def state_space(self) -> tuple[Process, ...] | None:
+        smooth = LinearSDE(1.0 / number(self.lengthscale), _law(self.order).coefficients)
+        return (Process(number(self.variance), driven=(smooth,)),)
 
     def _distances(self, x1: np.ndarray, x2: np.ndarray) -> Matrix:
         return np.abs(differences(x1, x2)) / number(self.lengthscale)

@@ -5,13 +5,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from streamgp.errors import ConfigurationError, problem
-from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
-from streamgp.kernels.driven import OscillatorState
-from streamgp.kernels.scaled import number
+from streamgp.kernels.base import Gradient
+from streamgp.kernels.one_input import OneInput, differences
+from streamgp.kernels.scaled import filled, number
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
-from streamgp.kernels.state_space import HarmonicState, StateSpace
-from streamgp.parameters import Parameter, Positive, positive, replaced
+from streamgp.kernels.state_space import LinearSDE, Process
+from streamgp.parameters import Parameter, Positive
 from streamgp.registry import storable
 
 _SHORT_START = 0.5  # of a period, in spreads of the inputs: a few turns in the first batch
@@ -19,27 +18,9 @@ _FEW = 1.0  # |c|·t² up to which differences are taken from their series
 _TERMS = 12
 
 
-def differences(x1: Inputs, x2: Others) -> Matrix:
-    """x1 − x2 of all pairs of a single input column."""
-    return x1[:, :1] - x2[:, 0]
-
-
-def check_one_column(kernel: Kernel, spread: Columns) -> None:
-    """Refuse to begin over several inputs."""
-    if len(spread) != 1:
-        name = type(kernel).__name__
-        raise ConfigurationError(
-            problem(
-                f"one input column for the kernel {name}",
-                f"{len(spread)} columns",
-                f"Say which one: `{name}(…).on(column)`.",
-            )
-        )
-
-
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Cosine(ConstantVariance, Kernel):
+class Cosine(OneInput):
     """Waves of one period and constant amplitude, over one input.
 
     Args:
@@ -56,12 +37,6 @@ class Cosine(ConstantVariance, Kernel):
 
     period: Parameter = 1.0
     variance: Parameter = None
-
-    def started(self, spread: Columns, variance: Parameter) -> Self:
-        check_one_column(self, spread)
-        return replaced(
-            self, period=positive(self.period, None), variance=positive(self.variance, variance)
-        )
 
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         return self.variance * np.cos(self._angles(x1, x2))
@@ -85,8 +60,8 @@ class Cosine(ConstantVariance, Kernel):
     def shortest_waves(self, width: int) -> Columns:
         return np.full(width, number(self.period))
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (HarmonicState(2 * np.pi / number(self.period), number(self.variance)),)
+    def state_space(self) -> tuple[Process, ...] | None:
+        return (Process(number(self.variance), waves=(2 * np.pi / number(self.period),)),)
 
     def _angles(self, x1: np.ndarray, x2: np.ndarray) -> Matrix:
         return (2 * np.pi / self.period) * differences(x1, x2)
@@ -94,7 +69,7 @@ class Cosine(ConstantVariance, Kernel):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class SHO(ConstantVariance, Kernel):
+class SHO(OneInput):
     """A damped harmonic oscillator that white noise keeps moving, over one input.
 
     With g = 1/(2·quality), c = 1 − g² and t = 2π·|x − x′|/period, the covariance is
@@ -121,14 +96,9 @@ class SHO(ConstantVariance, Kernel):
     variance: Parameter = None
 
     def started(self, spread: Columns, variance: Parameter) -> Self:
-        check_one_column(self, spread)
+        self.check(spread)
         start = Positive(_SHORT_START * spread[0], centre=spread[0])
-        return replaced(
-            self,
-            period=positive(self.period, start),
-            quality=positive(self.quality, None),
-            variance=positive(self.variance, variance),
-        )
+        return filled(self, period=start, variance=variance)
 
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         swing = self._swing(x1, x2)
@@ -157,9 +127,10 @@ class SHO(ConstantVariance, Kernel):
     def shortest_waves(self, width: int) -> Columns:
         return np.full(width, number(self.period))
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[Process, ...] | None:
         frequency = 2 * np.pi / number(self.period)
-        return (OscillatorState(number(self.variance), frequency, number(self.quality)),)
+        damped = LinearSDE(frequency, (1.0, 1.0 / number(self.quality)), free=(0, 2))
+        return (Process(number(self.variance), driven=(damped,)),)
 
     @property
     def _damping(self) -> Parameter:

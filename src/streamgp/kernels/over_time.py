@@ -5,7 +5,7 @@ from typing import Self
 
 from streamgp.kernels.base import Kernel
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
-from streamgp.kernels.state_space import StateSpace
+from streamgp.kernels.state_space import Process
 from streamgp.kernels.stationary import Matern12, Matern32, Matern52
 from streamgp.parameters import Node, Parameter, replaced
 from streamgp.registry import storable
@@ -53,7 +53,7 @@ class Paced(Kernel):
     def diagonal(self, x: Inputs) -> Values:
         return self.kernel.diagonal(x)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
+    def state_space(self) -> tuple[Process, ...] | None:
         return self.kernel.state_space()
 
     def started(self, spread: Columns, variance: Parameter) -> Kernel:  # type: ignore[override]

@@ -5,16 +5,18 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import ive
 
 from streamgp.kernels.base import ConstantVariance, Gradient
 from streamgp.kernels.distances import squared_distances
 from streamgp.kernels.scaled import ScaledKernel, number, shaped_like
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others
-from streamgp.kernels.state_space import HARMONICS, StateSpace, harmonics
+from streamgp.kernels.state_space import Process
 from streamgp.kernels.stationary import squared_exponential
 from streamgp.parameters import Parameter, positive, replaced
 from streamgp.registry import storable
 
+_HARMONICS = 8  # of the cosine series that is its state
 _DEVIATIONS = 2.0  # of a kernel's frequencies: 95% of them are not above so many
 
 
@@ -89,13 +91,22 @@ class Periodic(ConstantVariance, ScaledKernel):
         by_angle = a.cosine * (weighted @ b.sine) - a.sine * (weighted @ b.cosine)
         return by_angle * (2.0 * np.pi / self.period)
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        period = number(self.period)
-        return harmonics(number(self.lengthscale), number(self.variance), period)
+    def state_space(self) -> tuple[Process, ...] | None:
+        """A cosine series that is cut off after some harmonics, and of equal variance.
+
+        The weights are e^(−1/ℓ²)·I_j(1/ℓ²), twice that for j > 0 (Solin & Särkkä, 2014).
+        """
+        order = np.arange(_HARMONICS + 1)
+        weights = ive(order, number(self.lengthscale) ** -2.0) * np.where(order == 0, 1.0, 2.0)
+        weights *= number(self.variance) / weights.sum()
+        frequencies = 2 * np.pi / number(self.period) * order
+        level, *waves = map(float, weights)
+        turns = zip(waves, frequencies[1:].tolist(), strict=True)
+        return (Process(level), *(Process(weight, waves=(turn,)) for weight, turn in turns))
 
     def shortest_waves(self, width: int) -> Columns:
         # Seen along the angle, this is an RBF kernel, whose frequencies are N(0, 1/lengthscale²).
-        most = np.clip(_DEVIATIONS / np.asarray(self.lengthscale), 1.0, HARMONICS)
+        most = np.clip(_DEVIATIONS / np.asarray(self.lengthscale), 1.0, _HARMONICS)
         return np.broadcast_to(np.asarray(self.period) / most, width)
 
     def _circle(self, x: Inputs) -> _Circle:

@@ -1,7 +1,7 @@
 """Kernels with a lengthscale and a variance, and how these start."""
 
 import dataclasses
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.kernels.base import Gradient, Kernel
 from streamgp.kernels.blocks import mirror
 from streamgp.kernels.shapes import Columns, Inputs, Matrix, Others, Values
-from streamgp.kernels.state_space import LineState, StateSpace
+from streamgp.kernels.state_space import Process
 from streamgp.parameters import Frozen, Node, Parameter, Positive, fields_of, positive, replaced
 from streamgp.registry import storable
 
@@ -51,11 +51,10 @@ class ScaledKernel(Kernel):
         is_doubted = self.is_local and len(spread) >= _MANY_INPUTS
         below = _DOUBT_OF_SHORT / doubt if is_doubted else 1.0
         start = Positive(first * usual, centre=usual, spread=doubt, below=below)
-        defaults = {"lengthscale": start, "variance": variance}
-        filled = {name: positive(value, defaults.get(name)) for name, value in fields_of(self)}
-        for name, node in filled.items():
+        ready = filled(self, lengthscale=start, variance=variance)
+        for name, node in fields_of(ready):
             _check_shape(name, node, len(spread) if name in self.per_column else 1)
-        return replaced(self, **filled)
+        return ready
 
     def _coordinates(self, x1: np.ndarray, x2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both inputs in lengthscales; one array twice stays one array twice."""
@@ -100,8 +99,9 @@ class Linear(ScaledKernel):
     ) -> Inputs:
         return weights @ x2 * (self.variance / np.square(self.lengthscale))
 
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (LineState(number(self.variance) * number(self.lengthscale) ** -2),)
+    def state_space(self) -> tuple[Process, ...] | None:
+        slope = number(self.variance) * number(self.lengthscale) ** -2
+        return (Process(slope, is_line=True),)
 
     def _gradient(self, by_column: Columns) -> Gradient:
         """From the sum of the unit kernel over all pairs, split by input column."""
@@ -110,6 +110,12 @@ class Linear(ScaledKernel):
             "lengthscale": shaped_like(by_lengthscale, self.lengthscale),
             "variance": by_column.sum(),
         }
+
+
+def filled(kernel: Any, **starts: Any) -> Any:
+    """A kernel with positive parameters only, where those that were left out have these starts."""
+    parameters = fields_of(kernel)
+    return replaced(kernel, **{name: positive(own, starts.get(name)) for name, own in parameters})
 
 
 def _check_shape(name: str, node: Node, most: int) -> None:

@@ -3,10 +3,8 @@
 from typing import Any
 
 from streamgp.kernels.base import Kernel
-from streamgp.kernels.carma import CARMA
 from streamgp.kernels.composite import OnColumns, as_kernel
-from streamgp.kernels.markov_rbf import MarkovRBF
-from streamgp.kernels.oscillators import SHO, Cosine
+from streamgp.kernels.one_input import OneInput
 from streamgp.kernels.scaled import ScaledKernel
 from streamgp.kernels.shapes import Columns
 from streamgp.parameters import Positive, fixed
@@ -36,4 +34,4 @@ def start(kernel: Any, spread: Columns, variance: float | None) -> Kernel:
 def _is_lone(kernel: Kernel) -> bool:
     while isinstance(kernel, OnColumns):
         kernel = kernel.kernel
-    return isinstance(kernel, ScaledKernel | SHO | CARMA | Cosine | MarkovRBF)
+    return isinstance(kernel, ScaledKernel | OneInput)

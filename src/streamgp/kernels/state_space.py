@@ -2,364 +2,275 @@
 
 A function of time with a Markov kernel is h·s(t), where the state s has the function and perhaps
 some derivatives, and over a gap of time s(t + gap) = A·s(t) + noise of covariance Q.
+
+Over short gaps, A and Q are power series; since the coefficients of an equation stand in one row,
+and its noise in one entry, the small entries of both keep all their digits. Longer gaps are reached
+by doubling, A(2t) = A(t)², Q(2t) = A(t)·Q(t)·A(t)ᵀ + Q(t), which takes no differences.
 """
 
 import dataclasses
+import functools
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Iterable
+from itertools import islice
+from typing import NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ive
+from scipy.linalg import solve_continuous_lyapunov
 
 Gaps = Float[np.ndarray, " n"]
 Matrices = Float[np.ndarray, "n d d"]
 
-HARMONICS = 8  # of a periodic kernel
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-_DIFFERENCE = 1e-5  # in log units
+# α of Matérn-1/2, 3/2 and 5/2 at the rate √(2ν)/lengthscale: those of (s + 1)^p but for the last.
+MATERN = (1.0,), (1.0, 2.0), (1.0, 3.0, 3.0)
 
 
-class Slope(NamedTuple):
-    """Derivatives by the logarithm of a number: of A and Q over each gap, and of a covariance."""
+class Series(NamedTuple):
+    """The law of x⁽ᵖ⁾ = −Σ α_k x⁽ᵏ⁾ + noise, with A and Q as power series.
 
+    Time is measured in units in which no coefficient is large, and each number of the state in its
+    standard deviation.
+
+    Attributes:
+        clock: How many of these units there are in a unit of time.
+        deviation: Of each number of the state, in those units, if the noise has unit strength.
+        stationary: The covariance that the noise sustains.
+        transition: F^k / k!.
+        noise: ∂^k Q / k!; the first one is zero.
+        reach: The longest gap that the series are used for.
+    """
+
+    clock: float
+    deviation: Float[np.ndarray, " p"]
+    stationary: Float[np.ndarray, "p p"]
     transition: Matrices
     noise: Matrices
-    covariance: Float[np.ndarray, "d d"]
+    reach: float
+
+    @classmethod
+    @functools.lru_cache(maxsize=256)
+    def of(cls, alpha: tuple[float, ...]) -> "Series":
+        """Of the equation with these α."""
+        size, values = len(alpha), np.array(alpha)
+        powers = size - np.arange(size)
+        clock = float(np.max(values ** (1.0 / powers)))
+        values = values / clock**powers
+        drift, strength = _companion(values)
+        terms = 2 * size + 20  # Q begins with a power of 2p − 1 in its smallest entry
+        transition, noise = np.zeros((2, terms, size, size))
+        transition[0], noise[1] = np.eye(size), strength
+        for k in range(1, terms):
+            transition[k] = drift @ transition[k - 1] / k
+            if k > 1:
+                half = drift @ noise[k - 1]
+                noise[k] = (half + half.T) / k
+        stationary = sustained(values)
+        unit = np.sqrt(np.diagonal(stationary))
+        outer, turn = np.outer(unit, unit), unit / unit[:, None]
+        stationary /= outer
+        np.fill_diagonal(stationary, 1.0)  # exactly
+        reach = 0.5 / max(1.0, float(np.sum(np.abs(values))))
+        return cls(clock, unit, stationary, transition * turn, noise / outer, reach)
+
+    def moves(self, gaps: Gaps, *, with_noise: bool = True) -> tuple[Matrices, Matrices]:
+        """A and Q over each gap, or zeros for Q."""
+        doublings = np.ceil(np.log2(np.maximum(gaps / self.reach, 1.0))).astype(int)
+        powers = (gaps / 2.0**doublings)[:, None] ** np.arange(len(self.transition))
+        a = np.tensordot(powers, self.transition, 1)
+        q = np.tensordot(powers, self.noise, 1) if with_noise else np.zeros_like(a)
+        for turn in range(doublings.max(initial=0)):
+            on = doublings > turn
+            here = a[on]
+            if with_noise:
+                more = here @ q[on] @ np.swapaxes(here, 1, 2)
+                q[on] += 0.5 * (more + np.swapaxes(more, 1, 2))
+            a[on] = here @ here
+        return a, q
 
 
-class StateSpace(ABC):
-    """One state and its law."""
+def sustained(alpha: Float[np.ndarray, " p"]) -> Float[np.ndarray, "p p"]:
+    """P with FP + PFᵀ + D = 0: the covariance of the state if the noise has unit strength.
+
+    It is solved for once more in units of its own deviations, for the small entries.
+    """
+    drift, strength = _companion(alpha)
+    unit = np.ones(len(alpha))
+    for _ in range(2):
+        turned, driven = drift * (unit / unit[:, None]), strength / np.outer(unit, unit)
+        found = solve_continuous_lyapunov(turned, -driven) * np.outer(unit, unit)
+        unit = np.sqrt(np.diagonal(found))
+    return 0.5 * (found + found.T)
+
+
+def _companion(alpha: Float[np.ndarray, " p"]) -> Float[np.ndarray, "2 p p"]:
+    """F and D of an equation."""
+    drift, strength = np.eye(len(alpha), k=1), np.zeros((len(alpha), len(alpha)))
+    drift[-1], strength[-1, -1] = -alpha, 1.0
+    return np.stack([drift, strength])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinearSDE:
+    """A function Σ β_k x⁽ᵏ⁾ of unit variance, where x⁽ᵖ⁾ = −Σ α_k·rate^(p−k)·x⁽ᵏ⁾ + noise.
+
+    Attributes:
+        rate: How fast its clock goes.
+        alpha: α_k, all positive.
+        beta: β_k but for the last one, which is one.
+        free: Which of its numbers can be learned, among the rate, α and β in this order.
+    """
+
+    rate: float
+    alpha: tuple[float, ...]
+    beta: tuple[float, ...] = ()
+    free: tuple[int, ...] = (0,)
 
     @property
-    @abstractmethod
+    def numbers(self) -> tuple[float, ...]:
+        """Those that can be learned."""
+        every = (self.rate, *self.alpha, *self.beta)
+        return tuple(every[place] for place in self.free)
+
+    def with_numbers(self, numbers: Iterable[float]) -> Self:
+        """The same with others of these numbers."""
+        every = [self.rate, *self.alpha, *self.beta]
+        for place, number in zip(self.free, numbers, strict=True):
+            every[place] = number
+        end = 1 + len(self.alpha)
+        alpha, beta = tuple(every[1:end]), tuple(every[end:])
+        return dataclasses.replace(self, rate=every[0], alpha=alpha, beta=beta)
+
+    @property
+    def matern_order(self) -> int | None:
+        """0, 1 or 2 if it is a Matérn-1/2, 3/2 or 5/2 of some lengthscale."""
+        is_matern = self.free == (0,) and not self.beta and self.alpha in MATERN
+        return len(self.alpha) - 1 if is_matern else None
+
+    @property
+    def stationary(self) -> Float[np.ndarray, "d d"]:
+        """The covariance of the state before any data. The variances are one."""
+        return self._series.stationary
+
+    @functools.cached_property
     def readout(self) -> Float[np.ndarray, " d"]:
-        """h, so that the function is h·s."""
+        """h."""
+        found = np.zeros(len(self.alpha))
+        if not self.beta:
+            found[0] = 1.0
+            return found
+        beta = np.array((*self.beta, 1.0))
+        found[: len(beta)] = beta * self._speed ** np.arange(len(beta))
+        found *= self._series.deviation
+        return found / math.sqrt(found @ self.stationary @ found)
+
+    def moves(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
+        """A and Q over each gap."""
+        return self._series.moves(self._speed * gaps)
+
+    def covariances(self, gaps: Gaps) -> Float[np.ndarray, " n"]:
+        """Of the function, at two times that far apart."""
+        a, _ = self._series.moves(self._speed * gaps, with_noise=False)
+        return a @ (self.stationary @ self.readout) @ self.readout
 
     @property
-    @abstractmethod
-    def resolution(self) -> float:
-        """The longest gap within which two states tell nearly all that lies between them."""
+    def _series(self) -> Series:
+        return Series.of(self.alpha)
 
-    @abstractmethod
-    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
-        """Of the state at some time, before any data."""
+    @property
+    def _speed(self) -> float:
+        return self.rate * self._series.clock
 
-    @abstractmethod
-    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
-        """A and Q over each gap."""
 
-    @abstractmethod
+class Moves(NamedTuple):
+    """How a state moves.
+
+    Attributes:
+        start: Its covariance before any data.
+        transition: A over each gap.
+        noise: Q over each gap.
+    """
+
+    start: Float[np.ndarray, "d d"]
+    transition: Matrices
+    noise: Matrices
+
+    def times(self, other: "Moves") -> "Moves":
+        """Of the product of two functions: the Kronecker products of their states."""
+        a, b = self.transition, other.transition
+        # A sum of positive terms.
+        after = a @ self.start @ np.swapaxes(a, 1, 2)
+        noise = _kron(self.noise, other.start[None]) + _kron(after, other.noise)
+        return Moves(np.kron(self.start, other.start), _kron(a, b), noise)
+
+
+def _kron(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of each matrix with each, or with the only one."""
+    size = a.shape[1] * b.shape[1]
+    return (a[:, :, None, :, None] * b[:, None, :, None, :]).reshape(-1, size, size)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Process:
+    """A function of time with a state: a product of simple ones.
+
+    Its covariance is variance · Π cos ω(t − t′) · Π k(t − t′); that of a line is variance · t · t′.
+    With nothing but a variance it is a constant.
+
+    Attributes:
+        variance: Of the function; of a line, of its slope.
+        is_line: Whether it is a straight line through the origin of time.
+        waves: ω of each cosine, in radians per unit of time.
+        driven: The factors that noise drives.
+    """
+
+    variance: float
+    is_line: bool = False
+    waves: tuple[float, ...] = ()
+    driven: tuple[LinearSDE, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Those that can be learned: the variance, those of the waves, those of driven factors."""
+        return self.variance, *self.waves, *(n for factor in self.driven for n in factor.numbers)
+
+    def with_numbers(self, numbers: Iterable[float]) -> Self:
+        """The same with others of these numbers."""
+        left = iter(numbers)
+        variance, waves = next(left), tuple(islice(left, len(self.waves)))
+        driven = [factor.with_numbers(islice(left, len(factor.free))) for factor in self.driven]
+        return dataclasses.replace(self, variance=variance, waves=waves, driven=tuple(driven))
+
     def scaled(self, factor: float) -> Self:
         """The same with its variance times a positive number."""
-
-    # Its numbers beside the variance, to which covariances are in proportion.
-    other: ClassVar[tuple[str, ...]] = ()
-
-    def numbers(self) -> tuple[float, ...]:
-        """The variance, and its other numbers."""
-        return tuple(getattr(self, name) for name in ("variance", *self.other))
-
-    def variants(self, step: float) -> Iterator[tuple[Self, Self]]:
-        """For each number but the variance, the state with it so much larger and so much smaller.
-
-        Args:
-            step: In natural log units.
-        """
-        for name in self.other:
-            value = getattr(self, name)
-            larger = dataclasses.replace(self, **{name: value * math.exp(step)})  # type: ignore[type-var]
-            smaller = dataclasses.replace(self, **{name: value * math.exp(-step)})  # type: ignore[type-var]
-            yield larger, smaller
-
-    def slopes(self, gaps: Gaps, moves: tuple[Matrices, Matrices], time: float) -> Iterator[Slope]:
-        """By the logarithm of each number but the variance; here by differences.
-
-        Args:
-            gaps: Of time.
-            moves: A and Q over them.
-            time: Of the covariance.
-        """
-        for larger, smaller in self.variants(_DIFFERENCE):
-            (a, q), (b, r) = larger.transition(gaps), smaller.transition(gaps)
-            change = larger.covariance(time) - smaller.covariance(time)
-            yield Slope(*(part / (2 * _DIFFERENCE) for part in (a - b, q - r, change)))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class MaternState(StateSpace):
-    """Matérn-1/2, 3/2 and 5/2: the function and its first `order` derivatives."""
-
-    order: int
-    lengthscale: float
-    variance: float
-
-    other: ClassVar[tuple[str, ...]] = ("lengthscale",)
-
-    # The open part of the variance in the middle of a gap is then 1%, 0.1% and 0.1%.
-    _RESOLUTION: ClassVar[tuple[float, ...]] = (0.02, 0.2, 0.4)
-    _DRIVE: ClassVar[tuple[float, ...]] = (2.0, 4.0, 16.0 / 3.0)
-
-    @property
-    def readout(self) -> Float[np.ndarray, " d"]:
-        return np.eye(self.order + 1)[0]
-
-    @property
-    def resolution(self) -> float:
-        return self._RESOLUTION[self.order] * self.lengthscale
-
-    @property
-    def _rate(self) -> float:
-        return math.sqrt(2 * self.order + 1) / self.lengthscale
-
-    def scaled(self, factor: float) -> Self:
         return dataclasses.replace(self, variance=factor * self.variance)
 
-    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
-        g = self._rate
-        if self.order == 0:
-            unit = [[1.0]]
-        elif self.order == 1:
-            unit = [[1.0, 0.0], [0.0, g**2]]
-        else:
-            k = g**2 / 3
-            unit = [[1.0, 0.0, -k], [0.0, k, 0.0], [-k, 0.0, g**4]]
-        return self.variance * np.array(unit)
-
-    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
-        a = self._decay(gaps)
-        # Over short gaps what is left of the stationary covariance is a difference of nearly equal
-        # numbers, so the noise is integrated instead: Q = ∫ φφᵀ ds with φ(s) = A(s)·(0, …, 1).
-        short = gaps * self._rate < 1.0
-        if short.all():
-            return a, self._integrated(gaps)
-        noise = np.empty_like(a)
-        if short.any():
-            noise[short] = self._integrated(gaps[short])
-        stationary, long = self.covariance(0.0), a[~short]
-        noise[~short] = stationary - long @ stationary @ np.swapaxes(long, 1, 2)
-        return a, noise
-
-    def slopes(self, gaps: Gaps, moves: tuple[Matrices, Matrices], time: float) -> Iterator[Slope]:
-        """By the lengthscale ℓ, in closed form.
-
-        Over a gap, A and Q depend on gap/ℓ, and the number i of a state is in units of ℓ⁻ⁱ. So what
-        ℓ does is told by those units and by what the gap does: ∂A = F·A and ∂Q = φφᵀ, φ the last
-        column of A times the root of what drives the state.
-        """
-        a, q = moves
-        units = np.arange(self.order + 1)
-        by_gap = self._feedback @ a
-        by_lengthscale = (units - units[:, None]) * a - gaps[:, None, None] * by_gap
-        pushed = a[:, :, -1]
-        drift = (self._drive * gaps)[:, None, None] * (pushed[:, :, None] * pushed[:, None, :])
-        both = units + units[:, None]
-        yield Slope(by_lengthscale, -both * q - drift, -both * self.covariance(time))
-
-    @property
-    def _feedback(self) -> Float[np.ndarray, "d d"]:
-        """F: how a state moves at once, but for what drives it."""
-        g = self._rate
-        found = np.eye(self.order + 1, k=1)
-        found[-1] = ([-g], [-(g**2), -2 * g], [-(g**3), -3 * g**2, -3 * g])[self.order]
-        return found
-
-    @property
-    def _drive(self) -> float:
-        """The strength of the white noise that drives the last number."""
-        return self._DRIVE[self.order] * self.variance * self._rate ** (2 * self.order + 1)
-
-    def _integrated(self, gaps: Gaps) -> Matrices:
-        half = 0.5 * gaps[:, None]
-        times = half * (1 + _NODES)
-        phi = self._response(times)
-        return phi @ ((self._drive * half * _WEIGHTS)[:, None, :] * phi).swapaxes(1, 2)
-
-    def _response(self, t: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n d m"]:
-        """The last column of A over each gap: what becomes of a push."""
-        gt = self._rate * t
-        fade = np.exp(-gt)
-        found = np.empty((len(t), self.order + 1, t.shape[1]))
-        if self.order == 0:
-            found[:, 0] = fade
-        elif self.order == 1:
-            found[:, 0], found[:, 1] = t * fade, (1 - gt) * fade
-        else:
-            found[:, 0], found[:, 1] = 0.5 * t * t * fade, t * (1 - 0.5 * gt) * fade
-            found[:, 2] = (1 - 2 * gt + 0.5 * gt * gt) * fade
-        return found
-
-    def _decay(self, t: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n d d"]:
-        """A over each gap."""
-        g = self._rate
-        fade, gt = np.exp(-g * t), g * t
-        rows: list[list[Any]]
-        if self.order == 0:
-            rows = [[1.0]]
-        elif self.order == 1:
-            rows = [[1 + gt, t], [-g * gt, 1 - gt]]
-        else:
-            rows = [
-                [1 + gt + gt**2 / 2, t * (1 + gt), t**2 / 2],
-                [-g * gt**2 / 2, 1 + gt - gt**2, t * (1 - gt / 2)],
-                [g**2 * gt * (gt / 2 - 1), g * gt * (gt - 3), 1 - 2 * gt + gt**2 / 2],
-            ]
-        found = np.empty((*t.shape, self.order + 1, self.order + 1))
-        for i, row in enumerate(rows):
-            for j, entry in enumerate(row):
-                np.multiply(fade, entry, out=found[..., i, j])
-        return found
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ConstantState(StateSpace):
-    """A number that never changes."""
-
-    variance: float
-
-    @property
+    @functools.cached_property
     def readout(self) -> Float[np.ndarray, " d"]:
-        return np.ones(1)
+        """h of what noise drives, for a function with the variance."""
+        factors = [factor.readout for factor in self.driven] or [np.ones(1)]
+        return math.sqrt(self.variance) * functools.reduce(np.kron, factors)
 
-    @property
-    def resolution(self) -> float:
-        return math.inf
+    def moves(self, gaps: Gaps) -> Moves:
+        """How what noise drives moves over each gap."""
+        factors = [Moves(factor.stationary, *factor.moves(gaps)) for factor in self.driven]
+        return functools.reduce(Moves.times, factors)
 
-    def scaled(self, factor: float) -> Self:
-        return dataclasses.replace(self, variance=factor * self.variance)
-
-    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
-        return np.full((1, 1), self.variance)
-
-    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
-        return np.ones((len(gaps), 1, 1)), np.zeros((len(gaps), 1, 1))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class LineState(StateSpace):
-    """A straight line through the origin of time: where it is, and its slope."""
-
-    variance: float  # of the slope
-
-    @property
-    def readout(self) -> Float[np.ndarray, " d"]:
-        return np.array([1.0, 0.0])
-
-    @property
-    def resolution(self) -> float:
-        return math.inf
-
-    def scaled(self, factor: float) -> Self:
-        return dataclasses.replace(self, variance=factor * self.variance)
-
-    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
-        return self.variance * np.array([[time**2, time], [time, 1.0]])
-
-    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
-        a = np.tile(np.eye(2), (len(gaps), 1, 1))
-        a[:, 0, 1] = gaps
-        return a, np.zeros_like(a)
+    def covariances(self, gaps: Gaps) -> Float[np.ndarray, " n"]:
+        """Of the function, at two times that far apart, unless it is a line."""
+        waves = [np.cos(frequency * gaps) for frequency in self.waves]
+        factors = [*waves, *(factor.covariances(gaps) for factor in self.driven)]
+        return functools.reduce(np.multiply, factors, np.full(len(gaps), self.variance))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class HarmonicState(StateSpace):
-    """An oscillation of fixed amplitude: the function and its quarter turn."""
-
-    frequency: float  # radians per unit of time
-    variance: float
-
-    other: ClassVar[tuple[str, ...]] = ("frequency",)
-
-    @property
-    def readout(self) -> Float[np.ndarray, " d"]:
-        return np.array([1.0, 0.0])
-
-    @property
-    def resolution(self) -> float:
-        return math.inf
-
-    def scaled(self, factor: float) -> Self:
-        return dataclasses.replace(self, variance=factor * self.variance)
-
-    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
-        return self.variance * np.eye(2)
-
-    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
-        angle = self.frequency * gaps
-        c, s = np.cos(angle), np.sin(angle)
-        a = np.moveaxis(np.array([[c, -s], [s, c]]), 2, 0)
-        return a, np.zeros_like(a)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ProductState(StateSpace):
-    """The product of two functions' kernels: the Kronecker product of their states."""
-
-    left: StateSpace
-    right: StateSpace
-
-    def numbers(self) -> tuple[float, ...]:
-        (one, *left), (two, *right) = self.left.numbers(), self.right.numbers()
-        return one * two, *left, *right
-
-    def variants(self, step: float) -> Iterator[tuple["ProductState", "ProductState"]]:
-        for larger, smaller in self.left.variants(step):
-            yield ProductState(larger, self.right), ProductState(smaller, self.right)
-        for larger, smaller in self.right.variants(step):
-            yield ProductState(self.left, larger), ProductState(self.left, smaller)
-
-    @property
-    def readout(self) -> Float[np.ndarray, " d"]:
-        return np.kron(self.left.readout, self.right.readout)
-
-    @property
-    def resolution(self) -> float:
-        return min(self.left.resolution, self.right.resolution)
-
-    def scaled(self, factor: float) -> Self:
-        return dataclasses.replace(self, left=self.left.scaled(factor))
-
-    def covariance(self, time: float) -> Float[np.ndarray, "d d"]:
-        return np.kron(self.left.covariance(time), self.right.covariance(time))
-
-    def transition(self, gaps: Gaps) -> tuple[Matrices, Matrices]:
-        (a, q), (b, r) = self.left.transition(gaps), self.right.transition(gaps)
-        # A sum of positive terms, since both factors are stationary (`multiplied` sees to it).
-        after = a @ self.left.covariance(0.0) @ np.swapaxes(a, 1, 2)
-        stationary = np.broadcast_to(self.right.covariance(0.0), b.shape)
-        return _kron(a, b), _kron(q, stationary) + _kron(after, r)
-
-
-def multiplied(
-    left: tuple[StateSpace, ...], right: tuple[StateSpace, ...]
-) -> tuple[StateSpace, ...] | None:
-    """The states of a product of two sums, or None if a factor is not stationary."""
-    if any(isinstance(part, LineState) for part in (*left, *right)):
+def multiplied_processes(
+    left: tuple[Process, ...] | None, right: tuple[Process, ...] | None
+) -> tuple[Process, ...] | None:
+    """The processes of a product of two sums, or None if a factor has none, or is a line."""
+    if left is None or right is None or any(part.is_line for part in left + right):
         return None
-    return tuple(ProductState(a, b) for a in left for b in right)
-
-
-def scaled(parts: tuple[StateSpace, ...], factor: float) -> tuple[StateSpace, ...]:
-    """The states of a kernel times a positive number."""
-    return tuple(part.scaled(factor) for part in parts)
-
-
-def harmonics(lengthscale: float, variance: float, period: float) -> tuple[StateSpace, ...]:
-    """exp((cos − 1)/ℓ²) as a cosine series, cut off after some harmonics and of equal variance.
-
-    The weights are e^(−1/ℓ²)·I_j(1/ℓ²), twice that for j > 0 (Solin & Särkkä, 2014).
-    """
-    order = np.arange(HARMONICS + 1)
-    weights = ive(order, lengthscale**-2.0) * np.where(order == 0, 1.0, 2.0)
-    weights *= variance / weights.sum()
-    turns = [
-        HarmonicState(2 * math.pi * j / period, float(w)) for j, w in enumerate(weights) if j > 0
-    ]
-    return (ConstantState(float(weights[0])), *turns)
-
-
-def _kron(a: Matrices, b: Matrices) -> Matrices:
-    size = a.shape[1] * b.shape[1]
-    return np.einsum("nij,nkl->nikjl", a, b).reshape(len(a), size, size)
+    return tuple(
+        Process(a.variance * b.variance, waves=a.waves + b.waves, driven=a.driven + b.driven)
+        for a in left
+        for b in right
+    )

@@ -6,6 +6,7 @@ the kernel where that saves an exponential.
 """
 
 import dataclasses
+import math
 from abc import abstractmethod
 from typing import ClassVar
 
@@ -21,12 +22,9 @@ from streamgp.kernels.distances import (
 )
 from streamgp.kernels.scaled import ScaledKernel, number, shaped_like
 from streamgp.kernels.shapes import Inputs, Matrix, Others
-from streamgp.kernels.state_space import MaternState, StateSpace
+from streamgp.kernels.state_space import MATERN, LinearSDE, Process
 from streamgp.parameters import Parameter
 from streamgp.registry import storable
-
-_SQRT3 = float(np.sqrt(3.0))
-_SQRT5 = float(np.sqrt(5.0))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,9 +36,9 @@ class Stationary(ConstantVariance, ScaledKernel):
     # Whether the slope grows without bound where two inputs meet. `measure` is then the distance.
     is_steep: ClassVar[bool] = False
 
-    @abstractmethod
     def measure(self, a: Inputs, b: Others) -> Matrix:
-        """The distance, or its square, between inputs in lengthscales."""
+        """The squared distance, or the distance, between inputs in lengthscales."""
+        return squared_distances(a, b)
 
     @abstractmethod
     def values(self, measure: Matrix) -> Matrix:
@@ -143,9 +141,6 @@ class RBF(Stationary):
 
         return MarkovRBF(self.lengthscale, self.variance, order)
 
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return squared_distances(a, b)
-
     def values(self, measure: Matrix) -> Matrix:
         return squared_exponential(measure, self.variance)
 
@@ -160,9 +155,54 @@ class RBF(Stationary):
         return known, known
 
 
+class Matern(Stationary):
+    """variance · p(t) exp(−t) for t = √(2ν) r, where ν is order + ½ and p a polynomial."""
+
+    order: ClassVar[int]
+
+    def measure(self, a: Inputs, b: Others) -> Matrix:
+        return distances(a, b)
+
+    def values(self, measure: Matrix) -> Matrix:
+        for rows in row_blocks(*measure.shape):
+            t = measure[rows]
+            t *= self._root
+            decay = np.exp(-t)
+            decay *= self.variance
+            np.multiply(decay, _polynomial(self.order, t), out=t)
+        return measure
+
+    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
+        """From p′ − p, which is t times the polynomial before but for a factor."""
+        t = self._root * measure
+        slope = matrix / _polynomial(self.order, t)
+        slope *= _polynomial(self.order - 1, t)
+        slope *= weights
+        return slope
+
+    def state_space(self) -> tuple[Process, ...] | None:
+        rate = self._root / number(self.lengthscale)
+        return (Process(number(self.variance), driven=(LinearSDE(rate, MATERN[self.order]),)),)
+
+    @property
+    def _root(self) -> float:
+        return math.sqrt(2 * self.order + 1)
+
+
+def _polynomial(order: int, t: Matrix) -> Matrix | float:
+    """1, 1 + t, or 1 + t + t²/3."""
+    if order == 0:
+        return 1.0
+    found = 1.0 + t if order == 1 else t * (1.0 / 3.0) + 1.0
+    if order == 2:
+        found *= t
+        found += 1.0
+    return found
+
+
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Matern12(Stationary):
+class Matern12(Matern):
     """The exponential (Ornstein-Uhlenbeck) kernel: functions that are continuous and rough.
 
     Args:
@@ -170,19 +210,9 @@ class Matern12(Stationary):
         variance: The variance of the functions. See `RBF`.
     """
 
+    order: ClassVar[int] = 0
     slope_scale: ClassVar[float] = -0.5
     is_steep: ClassVar[bool] = True
-
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (MaternState(0, number(self.lengthscale), number(self.variance)),)
-
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return distances(a, b)
-
-    def values(self, measure: Matrix) -> Matrix:
-        values = np.exp(np.negative(measure, out=measure), out=measure)
-        values *= self.variance
-        return values
 
     def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
         """Zero where two inputs coincide: there the kernel has its peak, whatever its scale."""
@@ -194,7 +224,7 @@ class Matern12(Stationary):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Matern32(Stationary):
+class Matern32(Matern):
     """The Matérn kernel with ν = 3/2: functions that can be differentiated once.
 
     Args:
@@ -202,37 +232,13 @@ class Matern32(Stationary):
         variance: The variance of the functions. See `RBF`.
     """
 
+    order: ClassVar[int] = 1
     slope_scale: ClassVar[float] = -1.5
-
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (MaternState(1, number(self.lengthscale), number(self.variance)),)
-
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return distances(a, b)
-
-    def values(self, measure: Matrix) -> Matrix:
-        """variance · (1 + t) exp(−t) for t = √3 r."""
-        for rows in row_blocks(*measure.shape):
-            t = measure[rows]
-            t *= _SQRT3
-            decay = np.exp(-t)
-            t += 1.0
-            t *= decay
-            t *= self.variance
-        return measure
-
-    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
-        """matrix / (1 + t) for t = √3 r."""
-        slope = _SQRT3 * measure
-        slope += 1.0
-        np.divide(matrix, slope, out=slope)
-        slope *= weights
-        return slope
 
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Matern52(Stationary):
+class Matern52(Matern):
     """The Matérn kernel with ν = 5/2: functions that can be differentiated twice.
 
     Args:
@@ -240,39 +246,8 @@ class Matern52(Stationary):
         variance: The variance of the functions. See `RBF`.
     """
 
+    order: ClassVar[int] = 2
     slope_scale: ClassVar[float] = -5.0 / 6.0
-
-    def state_space(self) -> tuple[StateSpace, ...] | None:
-        return (MaternState(2, number(self.lengthscale), number(self.variance)),)
-
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return distances(a, b)
-
-    def values(self, measure: Matrix) -> Matrix:
-        """variance · (1 + t + t²/3) exp(−t) for t = √5 r."""
-        for rows in row_blocks(*measure.shape):
-            t = measure[rows]
-            t *= _SQRT5
-            decay = np.exp(-t)
-            square = t * t
-            square *= 1.0 / 3.0
-            t += square
-            t += 1.0
-            t *= decay
-            t *= self.variance
-        return measure
-
-    def weighted_slope(self, weights: Matrix, measure: Matrix, matrix: Matrix) -> Matrix:
-        """matrix · (1 + t) / (1 + t + t²/3) for t = √5 r."""
-        slope = _SQRT5 * measure
-        factor = slope * slope
-        factor *= 1.0 / 3.0
-        slope += 1.0
-        factor += slope
-        slope /= factor
-        slope *= matrix
-        slope *= weights
-        return slope
 
 
 @storable
@@ -290,9 +265,6 @@ class RationalQuadratic(Stationary):
     slope_scale: ClassVar[float] = -0.5
 
     alpha: Parameter = 1.0
-
-    def measure(self, a: Inputs, b: Others) -> Matrix:
-        return squared_distances(a, b)
 
     def values(self, measure: Matrix) -> Matrix:
         """(1 + u)^−α for u = s / 2α, through the logarithm, which is faster than the power."""

@@ -16,7 +16,7 @@ from streamgp.data.batch import Rows
 from streamgp.inference.over_time.following import ended, following
 from streamgp.inference.kept import Kept
 from streamgp.inference.over_time.state import Place, RowState
-from streamgp.kernels.state_space import ConstantState, HarmonicState, LineState, StateSpace
+from streamgp.kernels.state_space import Process
 from streamgp.likelihoods import Gaussian
 
 _TOGETHER = 4  # rows that become two
@@ -107,23 +107,17 @@ def _bends(state: RowState, groups: Four) -> Float[np.ndarray, "g 4"]:
     total = np.zeros((len(time), _TOGETHER))
     channel = kept.channel[groups.rows[:, 0]]
     for part, latent in zip(world.law.parts, world.law.latent, strict=True):
-        if _moves(part):
+        if part.driven:
             bend = np.einsum("gij,gjk,gik->gi", weights, _covariance(part, gaps), weights)
             loading = world.loadings[state.plain.outputs.first[channel], latent]
             total += loading[:, None] ** 2 * np.maximum(bend, 0.0)
     return total
 
 
-def _moves(part: StateSpace) -> bool:
-    return not isinstance(part, ConstantState | HarmonicState | LineState)
-
-
-def _covariance(part: StateSpace, gaps: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """Of a stationary part, over some gaps."""
+def _covariance(part: Process, gaps: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Over some gaps."""
     distinct, which = np.unique(np.ravel(gaps), return_inverse=True)
-    a, _ = part.transition(distinct)
-    values = (part.readout @ a) @ (part.covariance(0.0) @ part.readout)
-    return values[which].reshape(gaps.shape)
+    return part.covariances(distinct)[which].reshape(gaps.shape)
 
 
 def _joined(state: RowState, groups: Four, bends: Float[np.ndarray, "g 4"]) -> Kept:

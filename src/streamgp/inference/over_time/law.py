@@ -6,7 +6,7 @@ import functools
 import numpy as np
 from jaxtyping import Float, Int
 
-from streamgp.kernels.state_space import StateSpace
+from streamgp.kernels.state_space import Process
 from streamgp.model.multitask import MultiTaskGP
 
 Times = Float[np.ndarray, " _n"]
@@ -19,13 +19,13 @@ class Law:
     """States of Q latent functions, one after the other.
 
     Attributes:
-        parts: The independent states.
+        parts: The independent processes.
         latent: The latent function that each part belongs to.
         latents: Q.
         origin: Where time begins.
     """
 
-    parts: tuple[StateSpace, ...]
+    parts: tuple[Process, ...]
     latent: tuple[int, ...]
     latents: int
     origin: float
@@ -33,7 +33,7 @@ class Law:
     @classmethod
     def of(cls, model: MultiTaskGP) -> "Law":
         """The law of a plain model whose kernels all are Markov."""
-        parts: list[StateSpace] = []
+        parts: list[Process] = []
         latent: list[int] = []
         for q, kernel in enumerate(model.latent_kernels):
             own = kernel.state_space()
@@ -45,20 +45,15 @@ class Law:
     @property
     def numbers(self) -> Float[np.ndarray, " n"]:
         """The numbers of all parts."""
-        return np.array([number for part in self.parts for number in part.numbers()])
+        return np.array([number for part in self.parts for number in part.numbers])
 
     @functools.cached_property
     def variance(self) -> Float[np.ndarray, " Q"]:
         """The prior variance of each latent function, about the origin of time."""
         found = np.zeros(self.latents)
         for part, q in zip(self.parts, self.latent, strict=True):
-            found[q] += part.readout @ part.covariance(0.0) @ part.readout
+            found[q] += 0.0 if part.is_line else part.variance
         return found
-
-
-def scale_of(variances: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
-    """The standard deviation of each number, one where that is nothing."""
-    return np.sqrt(np.where(variances > 0, variances, 1.0))
 
 
 def distinct_gaps(times: Times) -> tuple[Times, Int[np.ndarray, " n"]]:

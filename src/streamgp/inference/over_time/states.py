@@ -10,9 +10,7 @@ handed over as matrices over each distinct gap.
 """
 
 import functools
-import itertools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +18,7 @@ from jaxtyping import Float, Int
 
 from streamgp import _core
 from streamgp.inference.over_time.law import Law, distinct_gaps
-from streamgp.inference.over_time.parts import Part, Times, by_given, factors_of, matrices, scaled
-from streamgp.kernels.state_space import (
-    HarmonicState,
-    MaternState,
-)
+from streamgp.inference.over_time.parts import Part, Times, matrices
 
 _NOTHING = np.zeros(0)
 
@@ -133,15 +127,14 @@ class States:
         mixes: bool = False,
     ):
         self._origin, self._loadings, self._mixes = law.origin, loadings, mixes
-        parts = zip(law.parts, law.latent, strict=True)
-        self._parts = [Part(latent, factors_of(part)) for part, latent in parts]
-        self._moving = sum(part.size for part in self._parts if part.process)
+        self._parts = list(map(Part, law.latent, law.parts))
+        self._moving = sum(part.size for part in self._parts if part.moves)
         # Moving numbers come first, then static ones; the weights of mean functions are the last.
         ends = {True: 0, False: self._moving}
         self._own: list[slice] = []
         for part in self._parts:
-            begin = ends[part.process is not None]
-            ends[part.process is not None] = begin + part.size
+            begin = ends[part.moves]
+            ends[part.moves] = begin + part.size
             self._own.append(slice(begin, begin + part.size))
         self._outputs, self._basis = spreads.shape
         self.size = ends[False] + spreads.size
@@ -150,12 +143,12 @@ class States:
         self._seen: list[slice] = []  # the features of each part
         begin = 0
         for part, own in zip(self._parts, self._own, strict=True):
-            seen = np.tile(part.readout, part.ways)
+            seen = np.tile(part.process.readout, part.ways)
             self._readouts[:, own] = seen if mixes else loadings[:, part.latent, None] * seen
-            count = part.ways if mixes or part.lines or part.frequencies else 0
+            count = part.ways if mixes or part.has_features else 0
             self._seen.append(slice(begin, begin + count))
             if count:
-                self._feature[own] = begin + np.repeat(np.arange(count), len(part.readout))
+                self._feature[own] = begin + np.repeat(np.arange(count), len(part.process.readout))
             begin += count
         self._width = begin
         weights = slice(ends[False], None)
@@ -191,28 +184,21 @@ class States:
                 by_factor = np.sum(by_features[:, seen] * part.features(time), axis=1)
                 by_loadings[:, part.latent] += rows.mix.T @ by_factor
             else:
-                unit = np.tile(part.readout, part.ways)
+                unit = np.tile(part.process.readout, part.ways)
                 by_loadings[:, part.latent] += by_readouts[:, own] @ unit
             by_numbers.append(0.5 * float(by_own[own].sum()))
-            by_process: Iterator[float] = iter(())
+            by_numbers += part.by_waves(time, features[:, seen], by_features[:, seen])
             if part.is_given:
-                size = part.ways * len(part.readout) ** 2
+                size = part.ways * len(part.process.readout) ** 2
                 mine = [by[..., given : given + size] for by in by_matrices]
                 weights = by_readouts[0, own]
                 if not self._mixes:
                     weights = self._loadings[:, part.latent] @ by_readouts[:, own]
-                by_process, given = by_given(part, gaps, mine, weights), given + size
-            elif part.process is not None:
-                by_process = iter([-float(by_rate[block : block + part.ways].sum())])
-            block += part.ways if part.process is not None else 0
-            wave = itertools.count()
-            for factor in part.factors:
-                for _ in factor.numbers()[1:]:
-                    if isinstance(factor, HarmonicState):
-                        own_features = features[:, seen], by_features[:, seen]
-                        by_numbers.append(part.by_wave(next(wave), time, *own_features))
-                    else:
-                        by_numbers.append(next(by_process))
+                by_numbers += part.by_given(gaps, mine, weights)
+                given += size
+            elif part.moves:
+                by_numbers.append(float(by_rate[block : block + part.ways].sum()))
+            block += part.ways if part.moves else 0
         return Evidence(value, np.array(by_numbers), by_loadings, by_noise)
 
     def smoothed(self, rows: Rows, around: Around = ALONE) -> tuple[float, Times, Times]:
@@ -279,7 +265,7 @@ class States:
         since = time - self._origin
         for part, own, group in zip(self._parts, self._own, owner, strict=True):
             waves = part.features(since)
-            seen = waves[:, :, None] * part.readout
+            seen = waves[:, :, None] * part.process.readout
             found[:, group, own] = seen.reshape(len(time), part.size)
         return found
 
@@ -351,16 +337,12 @@ class States:
         rates: list[float] = []
         given = [(_NOTHING, *np.zeros((2, len(gaps), 0)))]
         for part in self._parts:
-            process, count = part.process, part.ways
-            if process is None:
-                continue
-            kinds += [part.kind] * count
-            sizes += [len(part.readout)] * count
-            if isinstance(process, MaternState):
-                rates += [math.sqrt(2 * process.order + 1) / process.lengthscale] * count
-            else:
-                rates += [1.0] * count
-                given += [scaled(part, *matrices(process, gaps))] * count
+            if part.moves:
+                kinds += [part.kind] * part.ways
+                sizes += [len(part.process.readout)] * part.ways
+                rates += [part.rate] * part.ways
+            if part.is_given:
+                given += [matrices(part.process, gaps)] * part.ways
         starts, moves, noises = zip(*given, strict=True)
         numbers = np.array(kinds, np.int32), np.array(sizes, np.int32), np.array(rates, float)
         given_matrices = np.concatenate(starts), np.hstack(moves), np.hstack(noises)
