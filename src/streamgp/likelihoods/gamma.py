@@ -2,13 +2,22 @@
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy import special
 
-from streamgp.likelihoods.base import Expected, Likelihood, column, site_at_mode, square
+from streamgp.likelihoods.algebra import column, site_at_mode, square
+from streamgp.likelihoods.arrays import (
+    ByParameter,
+    Covariances,
+    Latent,
+    Means,
+    Observed,
+    Sites,
+    Slopes,
+    Values,
+)
+from streamgp.likelihoods.base import Expected, Likelihood
 from streamgp.likelihoods.support import Positive, Support
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
@@ -36,46 +45,27 @@ class PositiveMean(Likelihood):
     def support(self) -> Support:
         return Positive()
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         return np.log(np.array([np.mean(y) if len(y) else 1.0])), np.ones(1)
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         return self._value(_log(y), f[..., 0], _ratio(_log(y) - f[..., 0])[0])
 
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         _, moving = _ratio(_log(y) - f[..., 0])
         return column(self._shape * (moving - 1)), square(-self._shape * moving)
 
-    def expected(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
+    def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
         k, log_y = self._shape, _log(y)
         ratio, moving = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         value = self._value(log_y, mean[:, 0], ratio)
         return Expected(value, column(k * (moving - 1)), square(-0.5 * k * moving))
 
-    def curvature(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
         ratio, _ = _ratio(_log(y) - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         return column(self._shape * (ratio - 1)), square(self._shape * ratio)
 
-    def first_site(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
         """A value far above its predicted mean begins at its own mode, firmly."""
         mode, centre, variance = _log(y), mean[:, 0], covariance[:, 0, 0]
         distance = mode - centre + 0.5 * variance
@@ -83,7 +73,7 @@ class PositiveMean(Likelihood):
         return column(gradient), square(precision)
 
     def predictive_parts(
-        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+        self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
         total = _mean(mean[:, 0] + 0.5 * variance)
@@ -91,20 +81,14 @@ class PositiveMean(Likelihood):
             square = total**2 * np.exp(variance)  # E[μ²]
             return total, square / self._shape, total**2 * np.expm1(variance)
 
-    def cdf(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         return special.gammainc(self._shape, self._scaled(np.maximum(y, 0.0), f))
 
-    def log_tail(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_tail(self, y: Observed, f: Latent, upper: bool) -> Values:
         x = self._scaled(np.maximum(y, 1e-300), f)
         return _log_upper(self._shape, x) if upper else _log_lower(self._shape, x)
 
-    def tail_derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def tail_derivatives(self, y: Observed, f: Latent, upper: bool) -> Slopes:
         """With x = k·y·exp(−f) and h = ±x·p(x)/P: the slope is h, the bend −h·(k − x + h)."""
         k, x = self._shape, self._scaled(np.maximum(y, 1e-300), f)
         log_height = k * np.log(x) - x - special.gammaln(k)
@@ -118,17 +102,15 @@ class PositiveMean(Likelihood):
             excess = np.where(far, 1 - fraction, excess)
         return column(slope), square(-slope * excess)
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         mean = _mean(f[..., 0])
         return mean, mean**2 / self._shape
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         drawn = rng.gamma(self._shape, _mean(f[..., 0]) / self._shape)
         return np.maximum(drawn, 1e-300)  # small shapes would round to zero
 
-    def _scaled(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def _scaled(self, y: Observed, f: Latent) -> Values:
         """k·y·exp(−f)."""
         with np.errstate(over="ignore"):
             return self._shape * y * _mean(-f[..., 0])
@@ -164,24 +146,19 @@ class Gamma(PositiveMean):
     def _shape(self) -> float:
         return self.shape
 
-    def start(self, y: Float[np.ndarray, " N"]) -> "Gamma":
+    def start(self, y: Observed) -> "Gamma":
         """With half of the first data's variance taken for noise."""
         variance = np.var(y) if len(y) else 0.0
         shape = np.clip(2 * np.mean(y) ** 2 / variance, 0.5, 100.0) if variance > 0 else 2.0
         return Gamma(positive(self.shape, shape))
 
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
         log_y = _log(y)
         return {"shape": self._by_shape(log_y, f[..., 0], _ratio(log_y - f[..., 0])[0])}
 
     def expected_parameter_rows(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
+        self, y: Observed, mean: Means, covariance: Covariances
+    ) -> ByParameter:
         log_y = _log(y)
         ratio, _ = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         return {"shape": self._by_shape(log_y, mean[:, 0], ratio)}
@@ -190,24 +167,22 @@ class Gamma(PositiveMean):
         return np.log(self.shape) + 1 - special.psi(self.shape) - (f - log_y + ratio)
 
 
-def _log(y: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _log(y: Observed) -> Values:
     """log y, and finite where y is none of this family's."""
     return np.log(np.where(y > 0, y, 1.0))
 
 
-def _mean(f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _mean(f: Values) -> Values:
     return np.exp(np.clip(f, -_LARGEST_LOG, _LARGEST_LOG))
 
 
-def _ratio(
-    log_ratio: Float[np.ndarray, "*#b"],
-) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
+def _ratio(log_ratio: Values) -> tuple[Values, Values]:
     """The expected y·exp(−f), which is held past some size, and its derivative by its logarithm."""
     ratio = np.exp(np.minimum(log_ratio, _LARGEST_LOG_RATIO))
     return ratio, np.where(log_ratio < _LARGEST_LOG_RATIO, ratio, 0.0)
 
 
-def _log_upper(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _log_upper(k: float, x: Values) -> Values:
     """log Q(k, x), also where Q is too small to be a number."""
     far = x > k + _FAR
     near = np.log(special.gammaincc(k, np.where(far, k, x)))
@@ -216,7 +191,7 @@ def _log_upper(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"
     return np.where(far, tail, near)
 
 
-def _fraction(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _fraction(k: float, x: Values) -> Values:
     """What Legendre's continued fraction x^k·exp(−x)/Γ(k, x) = x + 1 − k − … goes on with."""
     fraction = np.zeros(np.shape(x))
     for i in range(20, 0, -1):
@@ -224,7 +199,7 @@ def _fraction(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]
     return fraction
 
 
-def _log_lower(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _log_lower(k: float, x: Values) -> Values:
     """log P(k, x), also where P is too small to be a number: its series then."""
     small = x < 0.5 * (k + 1)
     near = np.log(special.gammainc(k, np.where(small, k, x)))
