@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from streamgp.likelihoods.arrays import Covariances, PerRow, Values
 
+LOG_2PI = np.log(2 * np.pi)
 _FAR = 5.0  # log units from which a row begins at its own mode
 
 
@@ -32,6 +33,22 @@ def column(values: Values) -> Float[np.ndarray, "*#b 1"]:
 def square(values: Values) -> Float[np.ndarray, "*#b 1 1"]:
     """A second derivative by one latent parameter, as a matrix of one entry."""
     return values[..., None, None]
+
+
+def log_normal(squares: Values, variance: Values | float) -> Values:
+    """The log density of a normal distribution, by squared distances from its mean."""
+    return -0.5 * (squares / variance + np.log(variance) + LOG_2PI)
+
+
+@np.errstate(over="ignore", divide="ignore")
+def exponential(log_mean: Values, variance: Values | float) -> tuple[Values, Values, Values]:
+    """Mean, mean square and variance of exp(f) for a normal f of that variance.
+
+    `log_mean` is the logarithm of the first. They are infinite where they are beyond all numbers.
+    """
+    log_excess = variance + np.log(-np.expm1(-variance))  # log(exp(variance) − 1)
+    square = np.exp(2 * log_mean + variance)
+    return np.exp(log_mean), square, np.exp(2 * log_mean + log_excess)
 
 
 def positive_part(a: Covariances) -> Covariances:

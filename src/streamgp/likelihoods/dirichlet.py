@@ -1,7 +1,7 @@
 """Shares of K parts that add up to one."""
 
 import dataclasses
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,7 +9,7 @@ from scipy import special
 
 from streamgp.likelihoods import softmax
 from streamgp.likelihoods.arrays import ByParameter, Latent, Observed, Slopes, Values
-from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.classes import Softmax
 from streamgp.likelihoods.support import Simplex, Support
 from streamgp.numerics.special import trigamma
 from streamgp.parameters import Parameter, positive
@@ -29,7 +29,7 @@ class _Parts(NamedTuple):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Dirichlet(Likelihood):
+class Dirichlet(Softmax):
     """Shares of several parts that add up to one.
 
     y is K positive numbers whose sum is 1. There is one latent parameter per part. The mean is
@@ -44,17 +44,7 @@ class Dirichlet(Likelihood):
         ConfigurationError: If `classes` is not a whole number of at least 2.
     """
 
-    classes: int = dataclasses.field()
     concentration: Parameter = None
-
-    ordered: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        softmax.check_classes(self.classes)
-
-    @property
-    def latents(self) -> int:
-        return self.classes
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 import numpy as np
 from scipy import special
 
-from streamgp.likelihoods.algebra import column, site_at_mode, square
+from streamgp.likelihoods.algebra import column, exponential, site_at_mode, square
 from streamgp.likelihoods.arrays import (
     ByParameter,
     Covariances,
@@ -76,10 +76,9 @@ class PositiveMean(Likelihood):
         self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
-        total = _mean(mean[:, 0] + 0.5 * variance)
-        with np.errstate(over="ignore"):
-            square = total**2 * np.exp(variance)  # E[μ²]
-            return total, square / self._shape, total**2 * np.expm1(variance)
+        log_mean = np.clip(mean[:, 0] + 0.5 * variance, -_LARGEST_LOG, _LARGEST_LOG)
+        total, square, between = exponential(log_mean, variance)
+        return total, square / self._shape, between
 
     def cdf(self, y: Observed, f: Latent) -> Values:
         return special.gammainc(self._shape, self._scaled(np.maximum(y, 0.0), f))

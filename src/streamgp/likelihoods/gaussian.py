@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
 
-from streamgp.likelihoods.algebra import column, square
+from streamgp.likelihoods.algebra import column, log_normal, square
 from streamgp.likelihoods.arrays import (
     ByParameter,
     Covariances,
@@ -27,7 +27,6 @@ from streamgp.registry import storable
 _TINY = 1e-100
 _FARTHEST = 40.0  # deviations from which a density is nothing
 _ROOT_HALF, _TWICE, _OFFSET = np.sqrt([0.5, 2 / np.pi, 1 / np.pi])
-_LOG_2PI = np.log(2 * np.pi)
 
 
 @storable
@@ -113,7 +112,7 @@ class Gaussian(Likelihood):
 
     def log_density(self, y: Observed, f: Latent) -> Values:
         y, variance = self._noisy(y)
-        return -0.5 * ((y - f[..., 0]) ** 2 / variance + np.log(variance) + _LOG_2PI)
+        return log_normal((y - f[..., 0]) ** 2, variance)
 
     def derivatives(self, y: Observed, f: Latent) -> Slopes:
         y, variance = self._noisy(y)
@@ -128,10 +127,9 @@ class Gaussian(Likelihood):
         y, variance = self._noisy(y)
         residual = y - mean[:, 0]
         precision = 1 / variance
-        total = (residual**2 + covariance[:, 0, 0]) * precision
         by_covariance = np.empty(covariance.shape)
         by_covariance[:, 0, 0] = -0.5 * precision
-        value = -0.5 * (total + (np.log(variance) + _LOG_2PI))
+        value = log_normal(residual**2 + covariance[:, 0, 0], variance)
         return Expected(value, column(residual * precision), by_covariance)
 
     def expected_parameter_rows(
@@ -155,8 +153,7 @@ class Gaussian(Likelihood):
 
     def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
         y, variance = self._noisy(y)
-        total = covariance[:, 0, 0] + variance
-        return -0.5 * ((y - mean[:, 0]) ** 2 / total + np.log(total) + _LOG_2PI)
+        return log_normal((y - mean[:, 0]) ** 2, covariance[:, 0, 0] + variance)
 
     def predictive_score(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
         y, variance = self._noisy(y)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
 
-from streamgp.likelihoods.algebra import site_at_mode
+from streamgp.likelihoods.algebra import LOG_2PI, log_normal, site_at_mode
 from streamgp.likelihoods.arrays import (
     Covariances,
     Latent,
@@ -23,7 +23,6 @@ from streamgp.likelihoods.quadrature import refined_average, refined_log_average
 from streamgp.registry import storable
 
 _LARGEST_LOG = 200.0  # of a precision: past it, proposals are damped, not exponentiated
-_LOG_2PI = np.log(2 * np.pi)
 
 
 @storable
@@ -50,7 +49,7 @@ class HeteroscedasticGaussian(Likelihood):
     def log_density(self, y: Observed, f: Latent) -> Values:
         log_deviation, _ = _clipped(f[..., 1])
         z = (y - f[..., 0]) * np.exp(-log_deviation)
-        return -0.5 * (z**2 + _LOG_2PI) - log_deviation
+        return -0.5 * (z**2 + LOG_2PI) - log_deviation
 
     def derivatives(self, y: Observed, f: Latent) -> Slopes:
         log_deviation, inside = _clipped(f[..., 1])
@@ -62,7 +61,7 @@ class HeteroscedasticGaussian(Likelihood):
 
     def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
         weight, residual, square = _weighted(y, mean, covariance)
-        value = -0.5 * _LOG_2PI - mean[:, 1] - 0.5 * weight * square
+        value = -0.5 * LOG_2PI - mean[:, 1] - 0.5 * weight * square
         is_free = _log_weight(mean, covariance) < _LARGEST_LOG
         slope, bend = weight * residual, np.where(is_free, weight * square, 0.0)
         by_mean = np.stack([slope, bend - 1], axis=-1)
@@ -92,7 +91,7 @@ class HeteroscedasticGaussian(Likelihood):
     def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
         def given_noise(rows: np.ndarray, f: np.ndarray) -> np.ndarray:
             centre, variance = _given_noise(mean[rows], covariance[rows], f)
-            return -0.5 * ((y[rows] - centre) ** 2 / variance + np.log(variance) + _LOG_2PI)
+            return log_normal((y[rows] - centre) ** 2, variance)
 
         return refined_log_average(given_noise, mean[:, 1], covariance[:, 1, 1])
 

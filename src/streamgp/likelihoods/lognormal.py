@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy import special
 
-from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, PerRow, Values
+from streamgp.likelihoods.algebra import exponential
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, PerRow
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.rounding import at_least
 from streamgp.likelihoods.warped import Log, Warp, Warped
@@ -62,23 +63,10 @@ class LogNormal(Warped):
         self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance, noise = covariance[:, 0, 0], self.noise**2
-        total, between = _moments(mean[:, 0] + 0.5 * noise, variance)
-        with np.errstate(over="ignore"):
-            within = np.exp(2 * (mean[:, 0] + variance) + noise + _log_expm1(noise))
+        total, _, between = exponential(mean[:, 0] + 0.5 * (noise + variance), variance)
+        _, _, within = exponential(mean[:, 0] + variance + 0.5 * noise, noise)
         return total, within, between
 
     def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
-        return _moments(f[..., 0], self.noise**2)
-
-
-@np.errstate(over="ignore")
-def _moments(centre: Values, variance: Values) -> tuple[Values, Values]:
-    """Mean and variance of y from those of log y; infinite if they are beyond all numbers."""
-    log_mean = centre + 0.5 * variance
-    return np.exp(log_mean), np.exp(2 * log_mean + _log_expm1(variance))
-
-
-@np.errstate(divide="ignore")
-def _log_expm1(number: Values | float) -> Values | float:
-    """log(exp(number) − 1) of a number that is not negative; it may be zero, or very large."""
-    return number + np.log(-np.expm1(-number))
+        mean, _, variance = exponential(f[..., 0] + 0.5 * self.noise**2, self.noise**2)
+        return mean, variance

@@ -2,7 +2,6 @@
 
 import dataclasses
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -10,29 +9,20 @@ from scipy import special
 
 from streamgp.likelihoods import quadrature, softmax
 from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Sites, Slopes, Values
-from streamgp.likelihoods.base import Expected, Likelihood
+from streamgp.likelihoods.base import Expected
+from streamgp.likelihoods.classes import Softmax
 from streamgp.likelihoods.support import Counts, Support
 from streamgp.registry import storable
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SoftmaxCounts(Likelihood):
+class SoftmaxCounts(Softmax):
     """What `Multinomial` and `Categorical` share: counts c of classes with chances softmax(f).
 
     log p = c·f − n·log Σ exp f + what does not depend on f, n the total of the counts.
     """
 
-    classes: int = dataclasses.field()
-
     log_concave = True
-    ordered: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        softmax.check_classes(self.classes)
-
-    @property
-    def latents(self) -> int:
-        return self.classes
 
     @abstractmethod
     def _counts(self, y: Observed) -> Latent:

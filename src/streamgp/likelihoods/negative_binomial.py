@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from streamgp.likelihoods.algebra import column, square
+from streamgp.likelihoods.algebra import column, exponential, square
 from streamgp.likelihoods.arrays import (
     ByParameter,
     Covariances,
@@ -81,11 +81,9 @@ class NegativeBinomial(Likelihood):
         self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
-        total = _mean(mean[:, 0] + 0.5 * variance)
-        with np.errstate(over="ignore"):
-            square = total**2 * np.exp(variance)  # E[μ²]
-            within = total + square / self.concentration
-            return total, within, total**2 * np.expm1(variance)
+        log_mean = np.clip(mean[:, 0] + 0.5 * variance, -_LARGEST_LOG_MEAN, _LARGEST_LOG_MEAN)
+        total, square, between = exponential(log_mean, variance)
+        return total, total + square / self.concentration, between
 
     def cdf(self, y: Observed, f: Latent) -> Values:
         return np.where(y < 0, 0.0, self._below(np.floor(np.maximum(y, 0.0)), f))

@@ -11,7 +11,7 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.algebra import column, square
 from streamgp.likelihoods.arrays import ByParameter, Latent, Observed, Slopes, Values
 from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.softmax import check_classes
+from streamgp.likelihoods.classes import check_classes
 from streamgp.likelihoods.support import IntegerInterval, Support
 from streamgp.parameters import Node, Parameter, Real, positive
 from streamgp.registry import storable

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool
 from scipy import special
 
-from streamgp.likelihoods.algebra import column, site_at_mode, square
+from streamgp.likelihoods.algebra import column, exponential, site_at_mode, square
 from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Sites, Slopes, Values
 from streamgp.likelihoods.base import Expected, Likelihood
 from streamgp.likelihoods.support import NonNegativeInteger, Support
@@ -101,10 +101,8 @@ class Poisson(Likelihood):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
         log_rate = np.minimum(mean[:, 0] + 0.5 * variance, _LARGEST_LOG_RATE)
-        rate = np.exp(log_rate)
-        # rate²·(e^v − 1), in an order in which nothing is zero times infinity
-        with np.errstate(over="ignore"):
-            return rate, rate, np.exp(2 * log_rate + variance) * -np.expm1(-variance)
+        rate, _, between = exponential(log_rate, variance)
+        return rate, rate, between
 
     def cdf(self, y: Observed, f: Latent) -> Values:
         count, log_rate = self._exposed(y, f[..., 0])

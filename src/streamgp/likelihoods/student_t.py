@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from streamgp.likelihoods.algebra import column, square
+from streamgp.likelihoods.algebra import column, log_normal, square
 from streamgp.likelihoods.arrays import (
     ByParameter,
     Covariances,
@@ -31,7 +31,6 @@ _UNIT = np.linspace(0.0, 1.0, 96)[:, None]
 _HIGH = 3.7
 _FARTHEST = 1e300
 _MANY = 200.0  # degrees of freedom from which ratios of gamma functions are expansions
-_LOG_2PI = np.log(2 * np.pi)
 _WEIGHTLESS = -45.0  # log weight that no probability shows
 
 
@@ -113,8 +112,8 @@ class StudentT(Likelihood):
         precision, log_weights = self._precisions()
         total = covariance[:, 0, 0] + self.scale**2 / precision[:, None]
         square_distance = np.minimum(np.abs(y - mean[:, 0]), 1e150) ** 2
-        log_normal = -0.5 * (square_distance / total + np.log(total) + _LOG_2PI)
-        return log_sum(log_normal + log_weights[:, None], np.ones(len(precision)))
+        given_precision = log_normal(square_distance, total) + log_weights[:, None]
+        return log_sum(given_precision, np.ones(len(precision)))
 
     def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
         precision, log_weights = self._precisions()
