@@ -10,7 +10,7 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.algebra import column, square
 from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, PerRow, Slopes, Values
 from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.support import Boolean, Support
+from streamgp.likelihoods.support import Boolean
 from streamgp.numerics.special import mills
 from streamgp.registry import storable
 
@@ -48,9 +48,7 @@ class Bernoulli(Likelihood):
                 problem("link 'logit' or 'probit'", repr(self.link), "Choose one of them.")
             )
 
-    @property
-    def support(self) -> Support:
-        return Boolean()
+    support = Boolean()
 
     def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         rate = (np.sum(y) + 1) / (len(y) + 2)  # Laplace's rule: never zero or one

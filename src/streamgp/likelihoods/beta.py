@@ -20,7 +20,7 @@ from streamgp.likelihoods.arrays import (
     Values,
 )
 from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.support import OpenInterval, Support
+from streamgp.likelihoods.support import OpenInterval
 from streamgp.numerics.special import trigamma
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
@@ -54,9 +54,7 @@ class Beta(Likelihood):
 
     concentration: Parameter = None
 
-    @property
-    def support(self) -> Support:
-        return OpenInterval(0.0, 1.0)
+    support = OpenInterval(0.0, 1.0)
 
     def start(self, y: Observed) -> "Beta":
         """With half of the first data's variance taken for noise."""
@@ -133,7 +131,7 @@ class Beta(Likelihood):
         return turn - rate**2 * (trigamma(a) + trigamma(b))
 
 
-def _logs(y: Observed) -> tuple[Values, Values]:
+def _logs(y: Values) -> tuple[Values, Values]:
     """log y and log(1 − y), finite also for a y that is none of this family's."""
     y = np.clip(y, _TINY, _BELOW_ONE)
     return np.log(y), np.log1p(-y)

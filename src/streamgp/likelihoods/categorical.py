@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from streamgp.likelihoods.arrays import Latent, Observed
-from streamgp.likelihoods.multinomial import SoftmaxCounts
+from streamgp.likelihoods.multinomial import SoftmaxCounts, indicators
 from streamgp.likelihoods.support import IntegerInterval, Support
 from streamgp.registry import storable
 
@@ -39,7 +39,7 @@ class Categorical(SoftmaxCounts):
         return self._drawn(f, rng)
 
     def _counts(self, y: Observed) -> Latent:
-        return (np.asarray(y)[..., None] == np.arange(self.classes)).astype(float)
+        return indicators(np.asarray(y), self.classes)
 
     def _log_ways(self, counts: Latent) -> float:
         return 0.0

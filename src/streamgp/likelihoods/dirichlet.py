@@ -10,7 +10,7 @@ from scipy import special
 from streamgp.likelihoods import softmax
 from streamgp.likelihoods.arrays import ByParameter, Latent, Observed, Slopes, Values
 from streamgp.likelihoods.classes import Softmax
-from streamgp.likelihoods.support import Simplex, Support
+from streamgp.likelihoods.support import Simplex
 from streamgp.numerics.special import trigamma
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
@@ -50,9 +50,7 @@ class Dirichlet(Softmax):
     def columns(self) -> tuple[str, ...]:
         return tuple(f"share_{k}" for k in range(self.classes))
 
-    @property
-    def support(self) -> Support:
-        return Simplex()
+    support = Simplex()
 
     def start(self, y: Observed) -> "Dirichlet":
         """With half of the first data's variance taken for noise."""

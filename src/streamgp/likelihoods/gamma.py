@@ -18,7 +18,7 @@ from streamgp.likelihoods.arrays import (
     Values,
 )
 from streamgp.likelihoods.base import Expected, Likelihood
-from streamgp.likelihoods.support import Positive, Support
+from streamgp.likelihoods.support import Positive
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
@@ -41,9 +41,7 @@ class PositiveMean(Likelihood):
     def _shape(self) -> float:
         """k."""
 
-    @property
-    def support(self) -> Support:
-        return Positive()
+    support = Positive()
 
     def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         return np.log(np.array([np.mean(y) if len(y) else 1.0])), np.ones(1)
@@ -166,7 +164,7 @@ class Gamma(PositiveMean):
         return np.log(self.shape) + 1 - special.psi(self.shape) - (f - log_y + ratio)
 
 
-def _log(y: Observed) -> Values:
+def _log(y: Values) -> Values:
     """log y, and finite where y is none of this family's."""
     return np.log(np.where(y > 0, y, 1.0))
 

@@ -34,9 +34,7 @@ class HeteroscedasticGaussian(Likelihood):
     mean f₀ and standard deviation exp(f₁). There are no other parameters.
     """
 
-    @property
-    def latents(self) -> int:
-        return 2
+    latents = 2
 
     def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         offset, scale = Gaussian().location(y)

@@ -11,7 +11,7 @@ from streamgp.likelihoods import quadrature, softmax
 from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Sites, Slopes, Values
 from streamgp.likelihoods.base import Expected
 from streamgp.likelihoods.classes import Softmax
-from streamgp.likelihoods.support import Counts, Support
+from streamgp.likelihoods.support import Counts
 from streamgp.registry import storable
 
 
@@ -111,15 +111,13 @@ class Multinomial(SoftmaxCounts):
     def columns(self) -> tuple[str, ...]:
         return tuple(f"count_{k}" for k in range(self.classes))
 
-    @property
-    def support(self) -> Support:
-        return Counts()
+    support = Counts()
 
     def valid(self, y: Observed) -> np.ndarray:
         return np.all(np.isfinite(y), axis=-1) & self.support.contains(y)
 
     def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
-        return _indicators(self._drawn(f, rng), self.classes)
+        return indicators(self._drawn(f, rng), self.classes)
 
     def _counts(self, y: Observed) -> Latent:
         return y if y.size else y.reshape(0, self.classes)
@@ -129,5 +127,5 @@ class Multinomial(SoftmaxCounts):
         return special.gammaln(np.sum(counts, axis=-1) + 1) - each
 
 
-def _indicators(y: Observed, classes: int) -> Float[np.ndarray, "*#b K"]:
+def indicators(y: Values, classes: int) -> Float[np.ndarray, "*#b K"]:
     return (y[..., None] == np.arange(classes)).astype(float)

@@ -17,7 +17,7 @@ from streamgp.likelihoods.arrays import (
     Values,
 )
 from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.support import NonNegativeInteger, Support
+from streamgp.likelihoods.support import NonNegativeInteger
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
@@ -43,9 +43,7 @@ class NegativeBinomial(Likelihood):
 
     log_concave = True
 
-    @property
-    def support(self) -> Support:
-        return NonNegativeInteger()
+    support = NonNegativeInteger()
 
     def start(self, y: Observed) -> "NegativeBinomial":
         """With half of what the first data's variance has over Poisson's taken for noise."""

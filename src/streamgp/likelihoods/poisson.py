@@ -9,7 +9,7 @@ from scipy import special
 from streamgp.likelihoods.algebra import column, exponential, site_at_mode, square
 from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Sites, Slopes, Values
 from streamgp.likelihoods.base import Expected, Likelihood
-from streamgp.likelihoods.support import NonNegativeInteger, Support
+from streamgp.likelihoods.support import NonNegativeInteger
 from streamgp.numerics.special import upper_gamma
 from streamgp.registry import storable
 
@@ -44,9 +44,7 @@ class Poisson(Likelihood):
     def columns(self) -> tuple[str, ...]:
         return ("count", "exposure") if self.exposure else ("count",)
 
-    @property
-    def support(self) -> Support:
-        return NonNegativeInteger()
+    support = NonNegativeInteger()
 
     @property
     def bare(self) -> "Poisson":
