@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.likelihoods.arrays import Covariances, PerRow, Values
+from streamgp.likelihoods.arrays import Covariances, Observed, Values
 
 LOG_2PI = np.log(2 * np.pi)
+_LEAST = np.nextafter(0.0, 1.0)  # the smallest number above zero
 _FAR = 5.0  # log units from which a row begins at its own mode
 
 
@@ -33,6 +34,11 @@ def column(values: Values) -> Float[np.ndarray, "*#b 1"]:
 def square(values: Values) -> Float[np.ndarray, "*#b 1 1"]:
     """A second derivative by one latent parameter, as a matrix of one entry."""
     return values[..., None, None]
+
+
+def log_of(y: Observed) -> Observed:
+    """log y; of a y that is not above zero, as of the smallest number that is."""
+    return np.log(np.maximum(y, _LEAST))
 
 
 def log_normal(squares: Values, variance: Values | float) -> Values:
@@ -60,8 +66,8 @@ def positive_part(a: Covariances) -> Covariances:
 
 
 def site_at_mode(
-    mode: PerRow, weight: PerRow | float, distance: PerRow, mean: PerRow, variance: PerRow
-) -> tuple[PerRow, PerRow]:
+    mode: Values, weight: Values | float, distance: Values, mean: Values, variance: Values
+) -> tuple[Values, Values]:
     """A first site for densities with an exponential in f, of rows on its steep side.
 
     `distance` is how far, in log units, the expected exponential is above what y asks for. Newton's

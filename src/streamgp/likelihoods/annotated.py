@@ -7,10 +7,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.arrays import ByParameter, Latent, Observed, Values
+from streamgp.likelihoods.arrays import Latent, Observed, Partials, Values
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.modifier import Modifier, of_base
 from streamgp.parameters import replaced
+
+
+def _of_values(name: str) -> Any:
+    """A method about observations that leaves out the number beside the value."""
+    return lambda self, y, *about: Modifier.told(self, name, y, *about)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,6 +37,11 @@ class Annotated(Modifier):
     base: Likelihood
 
     support = of_base("support")
+
+    cdf = _of_values("cdf")
+    predictive_cdf = _of_values("predictive_cdf")
+    predictive_score = _of_values("predictive_score")
+    predictive_crps = _of_values("predictive_crps")
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Likelihood):
@@ -66,11 +76,8 @@ class Annotated(Modifier):
     def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         return self.base.location(self.values_of(y))
 
-    def strength_gradient(self, by_log_strength: float) -> ByParameter:
+    def strength_gradient(self, by_log_strength: float) -> Partials:
         return {"base": super().strength_gradient(by_log_strength)}
-
-    def predictive_crps(self, y: Observed, *q: np.ndarray) -> Any:
-        return self.base.predictive_crps(self.values_of(y), *q)
 
     def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         return self.base.moments(f)

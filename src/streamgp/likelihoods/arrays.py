@@ -9,15 +9,16 @@ from jaxtyping import Float
 # of rows and nodes, and are broadcast against each other.
 Values: TypeAlias = Float[np.ndarray, "*#b"]
 Latent: TypeAlias = Float[np.ndarray, "*#b J"]
-Slopes: TypeAlias = tuple[Latent, Float[np.ndarray, "*#b J J"]]  # gradient and Hessian by f
+
+# A vector and a matrix for each f: gradient and Hessian, or the gradient and precision of a site.
+Slopes: TypeAlias = tuple[Latent, Float[np.ndarray, "*#b J J"]]
+
+# Derivatives by parameters, by the names of the fields.
+Partials: TypeAlias = dict[str, Any]
 
 # Observations: an axis more than `Values` if each is several numbers.
 Observed: TypeAlias = Float[np.ndarray, "..."]
 
-# Of N rows: one value each, q(f) = N(mean, covariance), and sites as gradient and precision.
-PerRow: TypeAlias = Float[np.ndarray, " N"]
+# q(f) = N(mean, covariance) at N rows.
 Means: TypeAlias = Float[np.ndarray, "N J"]
 Covariances: TypeAlias = Float[np.ndarray, "N J J"]
-Sites: TypeAlias = tuple[Means, Covariances]
-
-ByParameter: TypeAlias = dict[str, Any]  # derivatives, by the names of fields

@@ -20,13 +20,11 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods import quadrature
 from streamgp.likelihoods.algebra import each, positive_part
 from streamgp.likelihoods.arrays import (
-    ByParameter,
     Covariances,
     Latent,
     Means,
     Observed,
-    PerRow,
-    Sites,
+    Partials,
     Slopes,
     Values,
 )
@@ -43,7 +41,7 @@ class Expected(NamedTuple):
     `by_covariance` is symmetric: a small symmetric change dS changes the value by Σ_jk G_jk·dS_jk.
     """
 
-    value: PerRow
+    value: Values
     by_mean: Means
     by_covariance: Covariances
 
@@ -187,7 +185,7 @@ class Likelihood(Module, ABC):
             return self.derivatives(y, f)[0]
         return differences.gradient(lambda f: self.log_density(y, f), f, self.difference_step)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
+    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
         """The derivative of the log density by each parameter: (*b, and the parameter's shape)."""
         return self._by_differences(lambda family: family.log_density(y, f))
 
@@ -197,7 +195,7 @@ class Likelihood(Module, ABC):
             if isinstance(value, np.ndarray | np.floating):
                 yield name, np.asarray(value)
 
-    def _by_differences(self, function: Callable[["Likelihood"], np.ndarray]) -> ByParameter:
+    def _by_differences(self, function: Callable[["Likelihood"], np.ndarray]) -> Partials:
         """The derivative of something about this family by each parameter, by differences."""
 
         def along(name: str) -> Callable[[np.ndarray], np.ndarray]:
@@ -221,7 +219,7 @@ class Likelihood(Module, ABC):
 
     def expected_parameter_gradient(
         self, y: Observed, mean: Means, covariance: Covariances
-    ) -> ByParameter:
+    ) -> Partials:
         """The derivative of Σ_n E_q[log p(y_n | f)] by each parameter."""
         return each(
             lambda rows: np.sum(rows, axis=0), self.expected_parameter_rows(y, mean, covariance)
@@ -229,7 +227,7 @@ class Likelihood(Module, ABC):
 
     def expected_parameter_rows(
         self, y: Observed, mean: Means, covariance: Covariances
-    ) -> ByParameter:
+    ) -> Partials:
         """The derivative of each row's E_q[log p(y | f)] by each parameter."""
         if not dict(self.plain_parameters()):
             return {}
@@ -237,7 +235,7 @@ class Likelihood(Module, ABC):
         gradients = self.parameter_gradient(y, f)
         return each(lambda at_nodes: quadrature.average(weights, at_nodes), gradients)
 
-    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """E_q[∇ log p] and −E_q[∇∇ log p], made positive semi-definite.
 
         By Bonnet's and Price's theorems these are ∂E/∂m and −2·∂E/∂S, the natural gradient of
@@ -253,7 +251,7 @@ class Likelihood(Module, ABC):
 
     def site_gradient(
         self, y: Observed, offset: Means, by_linear: Means, by_precision: Covariances
-    ) -> ByParameter:
+    ) -> Partials:
         """For a conjugate family: how its exact sites depend on each parameter.
 
         Returns:
@@ -267,7 +265,7 @@ class Likelihood(Module, ABC):
 
         return self._by_differences(weighted)
 
-    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """Where the E step's rounds begin: gradient at `mean`, and precision. None by default."""
         return np.zeros(mean.shape), np.zeros(covariance.shape)
 
@@ -286,13 +284,13 @@ class Likelihood(Module, ABC):
         """That factor: 1/noise² for normal noise. One for every other family."""
         return 1.0
 
-    def strength_gradient(self, by_log_strength: float) -> ByParameter:
+    def strength_gradient(self, by_log_strength: float) -> Partials:
         """A derivative by the logarithm of `strength` as one by each parameter."""
         return {}
 
     # -- prediction ----------------------------------------------------------------------------
 
-    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         """log E_q[p(y | f)]."""
         if self.latents > 1:
             f, weights = quadrature.spread(mean, covariance, fine=not self.log_concave)
@@ -311,7 +309,7 @@ class Likelihood(Module, ABC):
             lambda f: self.log_density(y, f[..., None]), derivatives, *marginal
         )
 
-    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         """E_q[P(Y ≤ y | f)]."""
         score = self.predictive_score(y, mean, covariance)
         if score is not None:
@@ -323,7 +321,7 @@ class Likelihood(Module, ABC):
         f, weights = quadrature.spread(mean, covariance, fine=True)
         return quadrature.average(weights, self.cdf(y, f))
 
-    def predictive_score(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow | None:
+    def predictive_score(self, y: Observed, mean: Means, covariance: Covariances) -> Values | None:
         """The normal score Φ⁻¹(P(Y ≤ y)), where a formula has it however far out y is."""
         return None
 
@@ -333,7 +331,7 @@ class Likelihood(Module, ABC):
         """The y that has that normal score, where there is a formula for it."""
         return None
 
-    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow | None:
+    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> Values | None:
         """∫ (P(Y ≤ z) − 1{y ≤ z})² dz, where there is a formula for it."""
         return None
 
@@ -393,7 +391,7 @@ class Likelihood(Module, ABC):
         step = self.difference_step
         return differences.gradient(along, f, step), differences.hessian(along, f, step)
 
-    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> ByParameter:
+    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> Partials:
         """The derivative of `log_tail` by each parameter; by differences unless written out."""
         return self._by_differences(lambda family: family.log_tail(y, f, upper))
 

@@ -8,7 +8,7 @@ from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.algebra import column, square
-from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, PerRow, Slopes, Values
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.support import Boolean
 from streamgp.numerics.special import mills
@@ -69,12 +69,12 @@ class Bernoulli(Likelihood):
             bend = slope * special.expit(z)
         return column(sign * slope), square(-(sign**2) * bend)
 
-    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         if self.link == "logit":
             return super().log_predictive(y, mean, covariance)
         return self.log_density(y, mean / np.sqrt(1 + covariance[:, 0]))
 
-    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         """Brier's score."""
         no = self.predictive_cdf(np.zeros(y.shape), mean, covariance)
         return (1 - no - y) ** 2

@@ -10,12 +10,11 @@ from scipy import special
 from streamgp.likelihoods import quadrature
 from streamgp.likelihoods.algebra import column, square
 from streamgp.likelihoods.arrays import (
-    ByParameter,
     Covariances,
     Latent,
     Means,
     Observed,
-    Sites,
+    Partials,
     Slopes,
     Values,
 )
@@ -84,13 +83,13 @@ class Beta(Likelihood):
         sides = self._sides(f)
         return column(np.where(sides.inside, self._slope(y, sides), 0.0))
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
+    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
         a, b, _ = self._sides(f)
         log_y, log_rest = _logs(y)
         total = a * (log_y - special.psi(a)) + b * (log_rest - special.psi(b))
         return {"concentration": total / self.concentration + special.psi(self.concentration)}
 
-    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """With the slope at the farthest odds for those past it, so that proposals come back."""
         f, weights = quadrature.spread(mean, covariance)
         sides = self._sides(f)

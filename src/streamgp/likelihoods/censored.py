@@ -11,12 +11,11 @@ from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.algebra import each
 from streamgp.likelihoods.annotated import Annotated, in_base
 from streamgp.likelihoods.arrays import (
-    ByParameter,
     Covariances,
     Latent,
     Means,
     Observed,
-    Sites,
+    Partials,
     Slopes,
     Values,
 )
@@ -26,7 +25,6 @@ from streamgp.likelihoods.weighted import Weighted
 from streamgp.registry import storable
 
 _UNLIKELY = -5.0  # log probability from which a bound says much
-_OF_VALUES = ("cdf", "predictive_cdf", "predictive_score")
 
 
 @storable
@@ -77,13 +75,11 @@ class Censored(Annotated):
     def is_value(self, y: Observed) -> Bool[np.ndarray, " N"]:
         return self.parted(y)[1] == 0
 
-    def strength_gradient(self, by_log_strength: float) -> ByParameter:
+    def strength_gradient(self, by_log_strength: float) -> Partials:
         return {}
 
     def told(self, method: str, y: Observed, *about: Any) -> Any:
         """Of what was seen, as the base has it; of bounds, as `_Bound` has them."""
-        if method in _OF_VALUES:
-            return super().told(method, y, *about)
         batch = np.broadcast_shapes(y.shape[:-1], about[0].shape[:-1])
         value, side = self.parted(np.broadcast_to(y, (*batch, y.shape[-1])))
         rest = [np.broadcast_to(a, (*batch, *a.shape[about[0].ndim - 1 :])) for a in about]
@@ -124,10 +120,10 @@ class _Bound(Likelihood):
     def derivatives(self, y: Observed, f: Latent) -> Slopes:
         return self.base.tail_derivatives(y, f, self.upper)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
+    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
         return self.base.tail_parameter_gradient(y, f, self.upper)
 
-    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """As if the bound had been seen, where it is far from what was predicted."""
         gradient, precision = self.base.first_site(y, mean, covariance)
         says_much = self.log_density(y, mean) < _UNLIKELY

@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.likelihoods import softmax
-from streamgp.likelihoods.arrays import ByParameter, Latent, Observed, Slopes, Values
+from streamgp.likelihoods.algebra import log_of
+from streamgp.likelihoods.arrays import Latent, Observed, Partials, Slopes, Values
 from streamgp.likelihoods.classes import Softmax
 from streamgp.likelihoods.support import Simplex
 from streamgp.numerics.special import trigamma
@@ -71,18 +72,18 @@ class Dirichlet(Softmax):
 
     def log_density(self, y: Observed, f: Latent) -> Values:
         _, alpha, _ = self._parts(f)
-        each = (alpha - 1) * _log(y) - special.gammaln(alpha)
+        each = (alpha - 1) * log_of(y) - special.gammaln(alpha)
         return np.sum(each, axis=-1) + special.gammaln(self.concentration)
 
     def gradient(self, y: Observed, f: Latent) -> Latent:
         p, alpha, inside = self._parts(f)
-        push = np.where(inside, alpha * (_log(y) - special.psi(alpha)), 0.0)
+        push = np.where(inside, alpha * (log_of(y) - special.psi(alpha)), 0.0)
         return push - p * np.sum(push, axis=-1, keepdims=True)
 
     def derivatives(self, y: Observed, f: Latent) -> Slopes:
         """By dα_k/df_j = α_k·(δ_kj − π_j), twice."""
         p, alpha, inside = self._parts(f)
-        push = np.where(inside, alpha * (_log(y) - special.psi(alpha)), 0.0)
+        push = np.where(inside, alpha * (log_of(y) - special.psi(alpha)), 0.0)
         turn = np.where(inside, push - alpha**2 * trigamma(alpha), 0.0)
         total = np.sum(push, axis=-1, keepdims=True)
         both = total + np.sum(turn, axis=-1, keepdims=True)
@@ -92,9 +93,9 @@ class Dirichlet(Softmax):
         hessian += (turn - p * total)[..., None] * np.eye(self.classes)
         return push - p * total, hessian
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
+    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
         _, alpha, _ = self._parts(f)
-        each = alpha / self.concentration * (_log(y) - special.psi(alpha))
+        each = alpha / self.concentration * (log_of(y) - special.psi(alpha))
         return {"concentration": np.sum(each, axis=-1) + special.psi(self.concentration)}
 
     def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
@@ -115,8 +116,3 @@ class Dirichlet(Softmax):
     def _parts(self, f: Latent) -> _Parts:
         p = softmax.shares(f)
         return _Parts(p, self.concentration * np.maximum(p, _LEAST), p >= _LEAST)
-
-
-def _log(y: Observed) -> Float[np.ndarray, "*#b C"]:
-    """log y, finite also for a y that is none of this family's."""
-    return np.log(np.maximum(y, _TINY))

@@ -6,25 +6,24 @@ from abc import abstractmethod
 import numpy as np
 from scipy import special
 
-from streamgp.likelihoods.algebra import column, exponential, site_at_mode, square
+from streamgp.likelihoods.algebra import column, exponential, log_of, site_at_mode, square
 from streamgp.likelihoods.arrays import (
-    ByParameter,
     Covariances,
     Latent,
     Means,
     Observed,
-    Sites,
+    Partials,
     Slopes,
     Values,
 )
 from streamgp.likelihoods.base import Expected, Likelihood
 from streamgp.likelihoods.support import Positive
+from streamgp.numerics.special import FAR_PAST, gamma_fraction, log_lower_gamma, log_upper_gamma
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
 _LARGEST_LOG = 200.0  # a mean within e^±200, whatever the units
 _LARGEST_LOG_RATIO = 60.0  # past it, proposals are damped, not exponentiated
-_FAR = 600.0  # how far past the shape a tail is an expansion
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,25 +46,25 @@ class PositiveMean(Likelihood):
         return np.log(np.array([np.mean(y) if len(y) else 1.0])), np.ones(1)
 
     def log_density(self, y: Observed, f: Latent) -> Values:
-        return self._value(_log(y), f[..., 0], _ratio(_log(y) - f[..., 0])[0])
+        return self._value(log_of(y), f[..., 0], _ratio(log_of(y) - f[..., 0])[0])
 
     def derivatives(self, y: Observed, f: Latent) -> Slopes:
-        _, moving = _ratio(_log(y) - f[..., 0])
+        _, moving = _ratio(log_of(y) - f[..., 0])
         return column(self._shape * (moving - 1)), square(-self._shape * moving)
 
     def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
-        k, log_y = self._shape, _log(y)
+        k, log_y = self._shape, log_of(y)
         ratio, moving = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         value = self._value(log_y, mean[:, 0], ratio)
         return Expected(value, column(k * (moving - 1)), square(-0.5 * k * moving))
 
-    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
-        ratio, _ = _ratio(_log(y) - mean[:, 0] + 0.5 * covariance[:, 0, 0])
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
+        ratio, _ = _ratio(log_of(y) - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         return column(self._shape * (ratio - 1)), square(self._shape * ratio)
 
-    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """A value far above its predicted mean begins at its own mode, firmly."""
-        mode, centre, variance = _log(y), mean[:, 0], covariance[:, 0, 0]
+        mode, centre, variance = log_of(y), mean[:, 0], covariance[:, 0, 0]
         distance = mode - centre + 0.5 * variance
         gradient, precision = site_at_mode(mode, self._shape, distance, centre, variance)
         return column(gradient), square(precision)
@@ -83,7 +82,7 @@ class PositiveMean(Likelihood):
 
     def log_tail(self, y: Observed, f: Latent, upper: bool) -> Values:
         x = self._scaled(np.maximum(y, 1e-300), f)
-        return _log_upper(self._shape, x) if upper else _log_lower(self._shape, x)
+        return log_upper_gamma(self._shape, x) if upper else log_lower_gamma(self._shape, x)
 
     def tail_derivatives(self, y: Observed, f: Latent, upper: bool) -> Slopes:
         """With x = k·y·exp(−f) and h = ±x·p(x)/P: the slope is h, the bend −h·(k − x + h)."""
@@ -94,7 +93,7 @@ class PositiveMean(Likelihood):
         slope = slope if upper else -slope
         excess = k - x + slope
         if upper:  # where these cancel, by the continued fraction
-            far, fraction = x > k + _FAR, _fraction(k, np.maximum(x, k + _FAR))
+            far, fraction = x > k + FAR_PAST, gamma_fraction(k, np.maximum(x, k + FAR_PAST))
             slope = np.where(far, x + 1 - k - fraction, slope)
             excess = np.where(far, 1 - fraction, excess)
         return column(slope), square(-slope * excess)
@@ -149,24 +148,19 @@ class Gamma(PositiveMean):
         shape = np.clip(2 * np.mean(y) ** 2 / variance, 0.5, 100.0) if variance > 0 else 2.0
         return Gamma(positive(self.shape, shape))
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
-        log_y = _log(y)
+    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+        log_y = log_of(y)
         return {"shape": self._by_shape(log_y, f[..., 0], _ratio(log_y - f[..., 0])[0])}
 
     def expected_parameter_rows(
         self, y: Observed, mean: Means, covariance: Covariances
-    ) -> ByParameter:
-        log_y = _log(y)
+    ) -> Partials:
+        log_y = log_of(y)
         ratio, _ = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         return {"shape": self._by_shape(log_y, mean[:, 0], ratio)}
 
     def _by_shape(self, log_y: np.ndarray, f: np.ndarray, ratio: np.ndarray) -> np.ndarray:
         return np.log(self.shape) + 1 - special.psi(self.shape) - (f - log_y + ratio)
-
-
-def _log(y: Values) -> Values:
-    """log y, and finite where y is none of this family's."""
-    return np.log(np.where(y > 0, y, 1.0))
 
 
 def _mean(f: Values) -> Values:
@@ -177,31 +171,3 @@ def _ratio(log_ratio: Values) -> tuple[Values, Values]:
     """The expected y·exp(−f), which is held past some size, and its derivative by its logarithm."""
     ratio = np.exp(np.minimum(log_ratio, _LARGEST_LOG_RATIO))
     return ratio, np.where(log_ratio < _LARGEST_LOG_RATIO, ratio, 0.0)
-
-
-def _log_upper(k: float, x: Values) -> Values:
-    """log Q(k, x), also where Q is too small to be a number."""
-    far = x > k + _FAR
-    near = np.log(special.gammaincc(k, np.where(far, k, x)))
-    x = np.maximum(x, k + _FAR)
-    tail = k * np.log(x) - x - special.gammaln(k) - np.log(x + 1 - k - _fraction(k, x))
-    return np.where(far, tail, near)
-
-
-def _fraction(k: float, x: Values) -> Values:
-    """What Legendre's continued fraction x^k·exp(−x)/Γ(k, x) = x + 1 − k − … goes on with."""
-    fraction = np.zeros(np.shape(x))
-    for i in range(20, 0, -1):
-        fraction = i * (i - k) / (x + 2 * i + 1 - k - fraction)
-    return fraction
-
-
-def _log_lower(k: float, x: Values) -> Values:
-    """log P(k, x), also where P is too small to be a number: its series then."""
-    small = x < 0.5 * (k + 1)
-    near = np.log(special.gammainc(k, np.where(small, k, x)))
-    x = np.where(small, x, 0.5)
-    series = np.ones(x.shape)
-    for i in range(50, 0, -1):
-        series = 1 + x / (k + i) * series
-    return np.where(small, k * np.log(x) - x - special.gammaln(k + 1) + np.log(series), near)

@@ -8,13 +8,11 @@ from scipy import special
 
 from streamgp.likelihoods.algebra import column, log_normal, square
 from streamgp.likelihoods.arrays import (
-    ByParameter,
     Covariances,
     Latent,
     Means,
     Observed,
-    PerRow,
-    Sites,
+    Partials,
     Slopes,
     Values,
 )
@@ -104,7 +102,7 @@ class Gaussian(Likelihood):
     def strength(self) -> float:
         return 1.0 if self.error else float(self.noise) ** -2
 
-    def strength_gradient(self, by_log_strength: float) -> ByParameter:
+    def strength_gradient(self, by_log_strength: float) -> Partials:
         return {} if self.error else {"noise": -2 * by_log_strength / self.noise}
 
     def valid(self, y: Observed) -> Bool[np.ndarray, " N"]:
@@ -119,7 +117,7 @@ class Gaussian(Likelihood):
         slope = (y - f[..., 0]) / variance
         return column(slope), square(np.zeros(slope.shape) - 1 / variance)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
+    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
         y, variance = self._noisy(y)
         return {"noise": self._by_noise((y - f[..., 0]) ** 2, variance)}
 
@@ -134,11 +132,11 @@ class Gaussian(Likelihood):
 
     def expected_parameter_rows(
         self, y: Observed, mean: Means, covariance: Covariances
-    ) -> ByParameter:
+    ) -> Partials:
         y, variance = self._noisy(y)
         return {"noise": self._by_noise((y - mean[:, 0]) ** 2 + covariance[:, 0, 0], variance)}
 
-    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         y, variance = self._noisy(y)
         precision = np.empty(covariance.shape)
         precision[:, 0, 0] = 1 / variance
@@ -146,16 +144,16 @@ class Gaussian(Likelihood):
 
     def site_gradient(
         self, y: Observed, offset: Means, by_linear: Means, by_precision: Covariances
-    ) -> ByParameter:
+    ) -> Partials:
         y, variance = self._noisy(y)
         said = by_linear[:, 0] * (y - offset[:, 0]) + by_precision[:, 0, 0]
         return {"noise": -2 * self.noise * np.sum(said / variance**2)}
 
-    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         y, variance = self._noisy(y)
         return log_normal((y - mean[:, 0]) ** 2, covariance[:, 0, 0] + variance)
 
-    def predictive_score(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def predictive_score(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         y, variance = self._noisy(y)
         return (y - mean[:, 0]) / np.sqrt(covariance[:, 0, 0] + variance)
 
@@ -164,7 +162,7 @@ class Gaussian(Likelihood):
     ) -> Float[np.ndarray, "*#b N"]:
         return mean[:, 0] + np.sqrt(covariance[:, 0, 0] + self.noise**2) * score
 
-    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         """Gneiting and others (2005), equation 5."""
         y, variance = self._noisy(y)
         deviation = np.sqrt(covariance[:, 0, 0] + variance)
@@ -189,7 +187,7 @@ class Gaussian(Likelihood):
         slope, bend = mills(z)
         return column(-sign * slope / deviation), square(-bend / deviation**2)
 
-    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> ByParameter:
+    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> Partials:
         z, _, deviation = self._signed(y, f, upper)
         return {"noise": -mills(z)[0] * z * self.noise / deviation**2}
 

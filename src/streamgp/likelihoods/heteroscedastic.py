@@ -7,16 +7,7 @@ from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.likelihoods.algebra import LOG_2PI, log_normal, site_at_mode
-from streamgp.likelihoods.arrays import (
-    Covariances,
-    Latent,
-    Means,
-    Observed,
-    PerRow,
-    Sites,
-    Slopes,
-    Values,
-)
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import refined_average, refined_log_average
@@ -65,7 +56,7 @@ class HeteroscedasticGaussian(Likelihood):
         by_mean = np.stack([slope, bend - 1], axis=-1)
         return Expected(value, by_mean, _matrix(-0.5 * weight, -slope, -bend))
 
-    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """The Hessian's off-diagonal is shrunk to where the precision is positive semi-definite.
 
         Unlike the nearest such matrix this depends on no units and keeps the diagonal: over rows
@@ -77,7 +68,7 @@ class HeteroscedasticGaussian(Likelihood):
         cross = np.clip(2 * residual, -largest, largest)
         return gradient, _matrix(weight, weight * cross, 2 * weight * square)
 
-    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """A residual far above its predicted size begins with noise of its size, firmly."""
         centre, variance = mean[:, 1], covariance[:, 1, 1]
         mode = 0.5 * np.log((y - mean[:, 0]) ** 2 + covariance[:, 0, 0] + 1e-300)
@@ -86,14 +77,14 @@ class HeteroscedasticGaussian(Likelihood):
         gradient[:, 1], precision[:, 1, 1] = site_at_mode(mode, 2.0, distance, centre, variance)
         return gradient, precision
 
-    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         def given_noise(rows: np.ndarray, f: np.ndarray) -> np.ndarray:
             centre, variance = _given_noise(mean[rows], covariance[rows], f)
             return log_normal((y[rows] - centre) ** 2, variance)
 
         return refined_log_average(given_noise, mean[:, 1], covariance[:, 1, 1])
 
-    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         def given_noise(rows: np.ndarray, f: np.ndarray) -> np.ndarray:
             centre, variance = _given_noise(mean[rows], covariance[rows], f)
             return special.ndtr((y[rows] - centre) / np.sqrt(variance))
@@ -138,11 +129,11 @@ def _matrix(first: np.ndarray, cross: np.ndarray, second: np.ndarray) -> np.ndar
     return result
 
 
-def _log_weight(mean: Means, covariance: Covariances) -> PerRow:
+def _log_weight(mean: Means, covariance: Covariances) -> Values:
     return 2 * (covariance[:, 1, 1] - mean[:, 1])
 
 
-def _weighted(y: Observed, mean: Means, covariance: Covariances) -> tuple[PerRow, PerRow, PerRow]:
+def _weighted(y: Observed, mean: Means, covariance: Covariances) -> tuple[Values, Values, Values]:
     """w = E_q[exp(−2f₁)], and the means of r = y − f₀ and r² under q weighted by exp(−2f₁).
 
     Weighting a normal by an exponential shifts it: E[f₀] by −2·Cov(f₀, f₁).

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from streamgp.likelihoods.algebra import exponential
-from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, PerRow
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Values
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.rounding import at_least
 from streamgp.likelihoods.warped import Log, Warp, Warped
@@ -49,7 +49,7 @@ class LogNormal(Warped):
         return np.array([offset]), np.array([scale if scale > 1e-12 else 1.0])
 
     @np.errstate(over="ignore", invalid="ignore")
-    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         """Baran and Lerch (2015), equation 3, in logarithms: a mean may be beyond all numbers."""
         z = self.predictive_score(y, mean, covariance)
         variance = covariance[:, 0, 0] + self.noise**2

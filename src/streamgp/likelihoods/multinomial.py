@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy import special
 
 from streamgp.likelihoods import quadrature, softmax
-from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Sites, Slopes, Values
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import Expected
 from streamgp.likelihoods.classes import Softmax
 from streamgp.likelihoods.support import Counts
@@ -65,7 +65,7 @@ class SoftmaxCounts(Softmax):
         by_mean = counts - total[:, None] * by_mean
         return Expected(value, by_mean, -total[:, None, None] * by_covariance)
 
-    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """E[c − nπ] and n·E[diag(π) − ππᵀ], π = softmax(f)."""
         counts = self._counts(y)
         total = np.sum(counts, axis=-1)[:, None]

@@ -8,11 +8,11 @@ from scipy import special
 
 from streamgp.likelihoods.algebra import column, exponential, square
 from streamgp.likelihoods.arrays import (
-    ByParameter,
     Covariances,
     Latent,
     Means,
     Observed,
+    Partials,
     Slopes,
     Values,
 )
@@ -68,7 +68,7 @@ class NegativeBinomial(Likelihood):
         up, down = special.expit(odds), special.expit(-odds)
         return column(y * down - r * up), square(-(y + r) * up * down)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
+    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
         r = self.concentration
         y, odds = self._odds(y, f)
         slope = y * special.expit(-odds) - r * special.expit(odds)

@@ -7,7 +7,7 @@ from jaxtyping import Bool
 from scipy import special
 
 from streamgp.likelihoods.algebra import column, exponential, site_at_mode, square
-from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Sites, Slopes, Values
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import Expected, Likelihood
 from streamgp.likelihoods.support import NonNegativeInteger
 from streamgp.numerics.special import upper_gamma
@@ -80,12 +80,12 @@ class Poisson(Likelihood):
         value = count * log_rate - rate - special.gammaln(count + 1)
         return Expected(value, column(count - moving), square(-0.5 * moving))
 
-    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         count, log_rate = self._exposed(y, mean[:, 0])
         rate = _exponential(log_rate + 0.5 * covariance[:, 0, 0])
         return column(count - rate), square(rate)
 
-    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """A count far below its predicted rate begins at its own mode, firmly."""
         count, log_rate = self._exposed(y, mean[:, 0])
         variance = covariance[:, 0, 0]

@@ -9,19 +9,18 @@ from scipy import special
 
 from streamgp.likelihoods.algebra import column, log_normal, square
 from streamgp.likelihoods.arrays import (
-    ByParameter,
     Covariances,
     Latent,
     Means,
     Observed,
-    PerRow,
-    Sites,
+    Partials,
     Slopes,
     Values,
 )
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import log_sum
+from streamgp.numerics.special import digamma_step, log_gamma_step
 from streamgp.parameters import Parameter, fixed, positive
 from streamgp.registry import storable
 
@@ -30,7 +29,6 @@ _FIRST, _LAST = -70 * _PER_UNIT, 4 * _PER_UNIT
 _UNIT = np.linspace(0.0, 1.0, 96)[:, None]
 _HIGH = 3.7
 _FARTHEST = 1e300
-_MANY = 200.0  # degrees of freedom from which ratios of gamma functions are expansions
 _WEIGHTLESS = -45.0  # log weight that no probability shows
 
 
@@ -86,7 +84,7 @@ class StudentT(Likelihood):
         slope = (self.df + 1) / width * ratio * shrink
         return column(slope), square((self.df + 1) / width**2 * (1 - 2 * shrink) * shrink)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> ByParameter:
+    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
         distance = np.minimum(self._ratio(y, f) ** 2, _FARTHEST)
         return self._by_parameters(np.log1p(distance), distance / (1 + distance))
 
@@ -99,23 +97,23 @@ class StudentT(Likelihood):
 
     def expected_parameter_rows(
         self, y: Observed, mean: Means, covariance: Covariances
-    ) -> ByParameter:
+    ) -> Partials:
         part = self._expected_log1p(y, mean, covariance)
         by_log_width = part.distance * part.by_distance + part.spread * part.by_spread
         return self._by_parameters(part.value, by_log_width)
 
-    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Sites:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         _, slope, half_bend = self.expected(y, mean, covariance)
         return slope, np.maximum(-2 * half_bend, 0.0)
 
-    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         precision, log_weights = self._precisions()
         total = covariance[:, 0, 0] + self.scale**2 / precision[:, None]
         square_distance = np.minimum(np.abs(y - mean[:, 0]), 1e150) ** 2
         given_precision = log_normal(square_distance, total) + log_weights[:, None]
         return log_sum(given_precision, np.ones(len(precision)))
 
-    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         precision, log_weights = self._precisions()
         heavy = log_weights > _WEIGHTLESS
         total = covariance[:, 0, 0] + self.scale**2 / precision[heavy, None]
@@ -151,17 +149,17 @@ class StudentT(Likelihood):
 
     def _peak(self) -> float:
         """The log density of y = f."""
-        return _log_gamma_step(0.5 * self.df) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
+        return log_gamma_step(0.5 * self.df) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
 
     def _ratio(self, y: Observed, f: Latent) -> Values:
         """What log p is −½(df + 1)·log1p of, before it is squared."""
         ratio = (y - f[..., 0]) / (np.sqrt(self.df) * self.scale)
         return np.clip(ratio, -1e150, 1e150)
 
-    def _by_parameters(self, log1p: np.ndarray, by_log_width: np.ndarray) -> ByParameter:
+    def _by_parameters(self, log1p: np.ndarray, by_log_width: np.ndarray) -> Partials:
         """From E[log(1 + r²/width)] and minus its derivative by log width, width = df·scale²."""
         half = 0.5 * (self.df + 1)
-        by_peak = 0.5 * _digamma_step(0.5 * self.df) - 0.5 / self.df
+        by_peak = 0.5 * digamma_step(0.5 * self.df) - 0.5 / self.df
         return {
             "scale": (2 * half * by_log_width - 1) / self.scale,
             "df": by_peak - 0.5 * log1p + half * by_log_width / self.df,
@@ -188,14 +186,14 @@ class StudentT(Likelihood):
 class _Log1p(NamedTuple):
     """E[log(1 + r²/width)], by what it is of, and the derivatives by these two."""
 
-    distance: PerRow
-    spread: PerRow
-    value: PerRow
-    by_distance: PerRow
-    by_spread: PerRow
+    distance: Values
+    spread: Values
+    value: Values
+    by_distance: Values
+    by_spread: Values
 
 
-def _expected_log1p(distance: PerRow, spread: PerRow) -> _Log1p:
+def _expected_log1p(distance: Values, spread: Values) -> _Log1p:
     """E[log(1 + x²)] for x ~ N(√distance, spread), however narrow or wide that is.
 
     With log(1 + x) = ∫ (1 − exp(−ux))·exp(−u) du/u, where r integrates out. In log u the integrand
@@ -212,17 +210,3 @@ def _expected_log1p(distance: PerRow, spread: PerRow) -> _Log1p:
     by_distance = np.sum(kept, axis=0)
     by_spread = by_distance - 2 * distance * np.einsum("kn,kn->n", kept, pull)
     return _Log1p(distance, spread, value, by_distance, by_spread)
-
-
-def _log_gamma_step(a: float) -> float:
-    """log Γ(a + ½) − log Γ(a), whose parts cancel for large a."""
-    if a < 0.5 * _MANY:
-        return special.gammaln(a + 0.5) - special.gammaln(a)
-    return 0.5 * np.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
-
-
-def _digamma_step(a: float) -> float:
-    """ψ(a + ½) − ψ(a)."""
-    if a < 0.5 * _MANY:
-        return special.psi(a + 0.5) - special.psi(a)
-    return 1 / (2 * a) + 1 / (8 * a**2) - 1 / (64 * a**4) + 1 / (128 * a**6)

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, PerRow, Values
+from streamgp.likelihoods.algebra import log_of
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Values
 from streamgp.likelihoods.base import Expected
 from streamgp.likelihoods.modifier import Modifier
 from streamgp.likelihoods.support import Positive, Support
-
-_LEAST = np.nextafter(0.0, 1.0)  # the smallest number above zero
 
 
 class Warp(ABC):
@@ -38,7 +37,7 @@ class Log(Warp):
     support: ClassVar[Support] = Positive()
 
     def forward(self, y: Values) -> Values:
-        return np.log(np.maximum(y, _LEAST))
+        return log_of(y)
 
     def inverse(self, z: Values) -> Values:
         with np.errstate(over="ignore"):
@@ -71,7 +70,7 @@ class Warped(Modifier):
         value, *slopes = self.told("expected", y, mean, covariance)
         return Expected(value + self.warp.log_slope(y), *slopes)
 
-    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> PerRow:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         return self.told("log_predictive", y, mean, covariance) + self.warp.log_slope(y)
 
     def predictive_value(

@@ -8,13 +8,10 @@ from jaxtyping import Bool
 
 from streamgp.likelihoods.algebra import each
 from streamgp.likelihoods.annotated import Annotated
-from streamgp.likelihoods.arrays import ByParameter, Covariances, Means, Observed, PerRow
+from streamgp.likelihoods.arrays import Covariances, Means, Observed, Partials, Values
 from streamgp.likelihoods.modifier import of_base
 from streamgp.parameters import replaced
 from streamgp.registry import storable
-
-# What is said of values, or, as a sum over rows, has its weights already.
-_UNWEIGHTED = ("cdf", "predictive_cdf", "predictive_score", "site_gradient")
 
 
 @storable
@@ -54,18 +51,16 @@ class Weighted(Annotated):
 
     def told(self, method: str, y: Observed, *about: Any) -> Any:
         found = super().told(method, y, *about)
-        if method in _UNWEIGHTED:
-            return found
         weight = self.parted(y)[1]
         axes = max(weight.ndim, about[0].ndim - 1)  # those of rows and nodes, before any other
         return each(lambda part: _times(weight, part, axes), found)
 
     def site_gradient(
         self, y: Observed, offset: Means, by_linear: Means, by_precision: Covariances
-    ) -> ByParameter:
-        weight: PerRow = self.parted(y)[1]
+    ) -> Partials:
+        weight: Values = self.parted(y)[1]
         by = _times(weight, by_linear, 1), _times(weight, by_precision, 1)
-        return self.told("site_gradient", y, offset, *by)
+        return super().told("site_gradient", y, offset, *by)
 
 
 def _times(weight: np.ndarray, values: np.ndarray, axes: int) -> np.ndarray:
