@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.arrays import Latent, Observed, Partials, Values
+from streamgp.likelihoods.arrays import ByName, Latent, Observed, Values
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.modifier import Modifier, of_base
 from streamgp.parameters import replaced
@@ -76,7 +76,7 @@ class Annotated(Modifier):
     def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         return self.base.location(self.values_of(y))
 
-    def strength_gradient(self, by_log_strength: float) -> Partials:
+    def strength_gradient(self, by_log_strength: float) -> ByName:
         return {"base": super().strength_gradient(by_log_strength)}
 
     def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ Latent: TypeAlias = Float[np.ndarray, "*#b J"]
 Slopes: TypeAlias = tuple[Latent, Float[np.ndarray, "*#b J J"]]
 
 # Derivatives by parameters, by the names of the fields.
-Partials: TypeAlias = dict[str, Any]
+ByName: TypeAlias = dict[str, Any]
 
 # Observations: an axis more than `Values` if each is several numbers.
 Observed: TypeAlias = Float[np.ndarray, "..."]

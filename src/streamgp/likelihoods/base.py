@@ -19,15 +19,7 @@ from scipy import special
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods import quadrature
 from streamgp.likelihoods.algebra import each, positive_part
-from streamgp.likelihoods.arrays import (
-    Covariances,
-    Latent,
-    Means,
-    Observed,
-    Partials,
-    Slopes,
-    Values,
-)
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.support import Real, Support
 from streamgp.numerics import differences
 from streamgp.parameters import Module, fields_of, replaced
@@ -185,7 +177,7 @@ class Likelihood(Module, ABC):
             return self.derivatives(y, f)[0]
         return differences.gradient(lambda f: self.log_density(y, f), f, self.difference_step)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         """The derivative of the log density by each parameter: (*b, and the parameter's shape)."""
         return self._by_differences(lambda family: family.log_density(y, f))
 
@@ -195,7 +187,7 @@ class Likelihood(Module, ABC):
             if isinstance(value, np.ndarray | np.floating):
                 yield name, np.asarray(value)
 
-    def _by_differences(self, function: Callable[["Likelihood"], np.ndarray]) -> Partials:
+    def _by_differences(self, function: Callable[["Likelihood"], np.ndarray]) -> ByName:
         """The derivative of something about this family by each parameter, by differences."""
 
         def along(name: str) -> Callable[[np.ndarray], np.ndarray]:
@@ -219,15 +211,13 @@ class Likelihood(Module, ABC):
 
     def expected_parameter_gradient(
         self, y: Observed, mean: Means, covariance: Covariances
-    ) -> Partials:
+    ) -> ByName:
         """The derivative of Σ_n E_q[log p(y_n | f)] by each parameter."""
         return each(
             lambda rows: np.sum(rows, axis=0), self.expected_parameter_rows(y, mean, covariance)
         )
 
-    def expected_parameter_rows(
-        self, y: Observed, mean: Means, covariance: Covariances
-    ) -> Partials:
+    def expected_parameter_rows(self, y: Observed, mean: Means, covariance: Covariances) -> ByName:
         """The derivative of each row's E_q[log p(y | f)] by each parameter."""
         if not dict(self.plain_parameters()):
             return {}
@@ -251,7 +241,7 @@ class Likelihood(Module, ABC):
 
     def site_gradient(
         self, y: Observed, offset: Means, by_linear: Means, by_precision: Covariances
-    ) -> Partials:
+    ) -> ByName:
         """For a conjugate family: how its exact sites depend on each parameter.
 
         Returns:
@@ -284,7 +274,7 @@ class Likelihood(Module, ABC):
         """That factor: 1/noise² for normal noise. One for every other family."""
         return 1.0
 
-    def strength_gradient(self, by_log_strength: float) -> Partials:
+    def strength_gradient(self, by_log_strength: float) -> ByName:
         """A derivative by the logarithm of `strength` as one by each parameter."""
         return {}
 
@@ -391,7 +381,7 @@ class Likelihood(Module, ABC):
         step = self.difference_step
         return differences.gradient(along, f, step), differences.hessian(along, f, step)
 
-    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> Partials:
+    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> ByName:
         """The derivative of `log_tail` by each parameter; by differences unless written out."""
         return self._by_differences(lambda family: family.log_tail(y, f, upper))
 

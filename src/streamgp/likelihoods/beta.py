@@ -9,15 +9,7 @@ from scipy import special
 
 from streamgp.likelihoods import quadrature
 from streamgp.likelihoods.algebra import column, square
-from streamgp.likelihoods.arrays import (
-    Covariances,
-    Latent,
-    Means,
-    Observed,
-    Partials,
-    Slopes,
-    Values,
-)
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.support import OpenInterval
 from streamgp.numerics.special import trigamma
@@ -83,7 +75,7 @@ class Beta(Likelihood):
         sides = self._sides(f)
         return column(np.where(sides.inside, self._slope(y, sides), 0.0))
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         a, b, _ = self._sides(f)
         log_y, log_rest = _logs(y)
         total = a * (log_y - special.psi(a)) + b * (log_rest - special.psi(b))

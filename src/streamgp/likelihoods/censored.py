@@ -10,15 +10,7 @@ from jaxtyping import Bool
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.algebra import each
 from streamgp.likelihoods.annotated import Annotated, in_base
-from streamgp.likelihoods.arrays import (
-    Covariances,
-    Latent,
-    Means,
-    Observed,
-    Partials,
-    Slopes,
-    Values,
-)
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.modifier import of_base
 from streamgp.likelihoods.weighted import Weighted
@@ -75,7 +67,7 @@ class Censored(Annotated):
     def is_value(self, y: Observed) -> Bool[np.ndarray, " N"]:
         return self.parted(y)[1] == 0
 
-    def strength_gradient(self, by_log_strength: float) -> Partials:
+    def strength_gradient(self, by_log_strength: float) -> ByName:
         return {}
 
     def told(self, method: str, y: Observed, *about: Any) -> Any:
@@ -120,7 +112,7 @@ class _Bound(Likelihood):
     def derivatives(self, y: Observed, f: Latent) -> Slopes:
         return self.base.tail_derivatives(y, f, self.upper)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         return self.base.tail_parameter_gradient(y, f, self.upper)
 
     def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:

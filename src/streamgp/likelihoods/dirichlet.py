@@ -9,7 +9,7 @@ from scipy import special
 
 from streamgp.likelihoods import softmax
 from streamgp.likelihoods.algebra import log_of
-from streamgp.likelihoods.arrays import Latent, Observed, Partials, Slopes, Values
+from streamgp.likelihoods.arrays import ByName, Latent, Observed, Slopes, Values
 from streamgp.likelihoods.classes import Softmax
 from streamgp.likelihoods.support import Simplex
 from streamgp.numerics.special import trigamma
@@ -93,7 +93,7 @@ class Dirichlet(Softmax):
         hessian += (turn - p * total)[..., None] * np.eye(self.classes)
         return push - p * total, hessian
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         _, alpha, _ = self._parts(f)
         each = alpha / self.concentration * (log_of(y) - special.psi(alpha))
         return {"concentration": np.sum(each, axis=-1) + special.psi(self.concentration)}

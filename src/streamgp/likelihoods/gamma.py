@@ -7,15 +7,7 @@ import numpy as np
 from scipy import special
 
 from streamgp.likelihoods.algebra import column, exponential, log_of, site_at_mode, square
-from streamgp.likelihoods.arrays import (
-    Covariances,
-    Latent,
-    Means,
-    Observed,
-    Partials,
-    Slopes,
-    Values,
-)
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import Expected, Likelihood
 from streamgp.likelihoods.support import Positive
 from streamgp.numerics.special import FAR_PAST, gamma_fraction, log_lower_gamma, log_upper_gamma
@@ -148,13 +140,11 @@ class Gamma(PositiveMean):
         shape = np.clip(2 * np.mean(y) ** 2 / variance, 0.5, 100.0) if variance > 0 else 2.0
         return Gamma(positive(self.shape, shape))
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         log_y = log_of(y)
         return {"shape": self._by_shape(log_y, f[..., 0], _ratio(log_y - f[..., 0])[0])}
 
-    def expected_parameter_rows(
-        self, y: Observed, mean: Means, covariance: Covariances
-    ) -> Partials:
+    def expected_parameter_rows(self, y: Observed, mean: Means, covariance: Covariances) -> ByName:
         log_y = log_of(y)
         ratio, _ = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         return {"shape": self._by_shape(log_y, mean[:, 0], ratio)}

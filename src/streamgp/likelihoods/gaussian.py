@@ -7,15 +7,7 @@ from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.likelihoods.algebra import column, log_normal, square
-from streamgp.likelihoods.arrays import (
-    Covariances,
-    Latent,
-    Means,
-    Observed,
-    Partials,
-    Slopes,
-    Values,
-)
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.rounding import at_least, rounding_of, step_of
 from streamgp.numerics.special import mills
@@ -102,7 +94,7 @@ class Gaussian(Likelihood):
     def strength(self) -> float:
         return 1.0 if self.error else float(self.noise) ** -2
 
-    def strength_gradient(self, by_log_strength: float) -> Partials:
+    def strength_gradient(self, by_log_strength: float) -> ByName:
         return {} if self.error else {"noise": -2 * by_log_strength / self.noise}
 
     def valid(self, y: Observed) -> Bool[np.ndarray, " N"]:
@@ -117,7 +109,7 @@ class Gaussian(Likelihood):
         slope = (y - f[..., 0]) / variance
         return column(slope), square(np.zeros(slope.shape) - 1 / variance)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         y, variance = self._noisy(y)
         return {"noise": self._by_noise((y - f[..., 0]) ** 2, variance)}
 
@@ -130,9 +122,7 @@ class Gaussian(Likelihood):
         value = log_normal(residual**2 + covariance[:, 0, 0], variance)
         return Expected(value, column(residual * precision), by_covariance)
 
-    def expected_parameter_rows(
-        self, y: Observed, mean: Means, covariance: Covariances
-    ) -> Partials:
+    def expected_parameter_rows(self, y: Observed, mean: Means, covariance: Covariances) -> ByName:
         y, variance = self._noisy(y)
         return {"noise": self._by_noise((y - mean[:, 0]) ** 2 + covariance[:, 0, 0], variance)}
 
@@ -144,7 +134,7 @@ class Gaussian(Likelihood):
 
     def site_gradient(
         self, y: Observed, offset: Means, by_linear: Means, by_precision: Covariances
-    ) -> Partials:
+    ) -> ByName:
         y, variance = self._noisy(y)
         said = by_linear[:, 0] * (y - offset[:, 0]) + by_precision[:, 0, 0]
         return {"noise": -2 * self.noise * np.sum(said / variance**2)}
@@ -187,7 +177,7 @@ class Gaussian(Likelihood):
         slope, bend = mills(z)
         return column(-sign * slope / deviation), square(-bend / deviation**2)
 
-    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> Partials:
+    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> ByName:
         z, _, deviation = self._signed(y, f, upper)
         return {"noise": -mills(z)[0] * z * self.noise / deviation**2}
 

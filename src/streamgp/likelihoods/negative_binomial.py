@@ -7,15 +7,7 @@ import numpy as np
 from scipy import special
 
 from streamgp.likelihoods.algebra import column, exponential, square
-from streamgp.likelihoods.arrays import (
-    Covariances,
-    Latent,
-    Means,
-    Observed,
-    Partials,
-    Slopes,
-    Values,
-)
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.support import NonNegativeInteger
 from streamgp.parameters import Parameter, positive
@@ -68,7 +60,7 @@ class NegativeBinomial(Likelihood):
         up, down = special.expit(odds), special.expit(-odds)
         return column(y * down - r * up), square(-(y + r) * up * down)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         r = self.concentration
         y, odds = self._odds(y, f)
         slope = y * special.expit(-odds) - r * special.expit(odds)

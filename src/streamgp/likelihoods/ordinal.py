@@ -9,7 +9,7 @@ from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.algebra import column, square
-from streamgp.likelihoods.arrays import Latent, Observed, Partials, Slopes, Values
+from streamgp.likelihoods.arrays import ByName, Latent, Observed, Slopes, Values
 from streamgp.likelihoods.base import Likelihood
 from streamgp.likelihoods.classes import check_classes
 from streamgp.likelihoods.support import IntegerInterval, Support
@@ -110,7 +110,7 @@ class Ordinal(Likelihood):
         bend = above * special.expit(upper - f) + below * special.expit(f - lower)
         return column(below - above), square(-bend)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         """A shift of all cutpoints is one of f; gap j moves the cutpoints after it up."""
         k, lower, upper, gap = self._bounds(y)
         f = f[..., 0]

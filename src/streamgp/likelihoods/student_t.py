@@ -8,15 +8,7 @@ from jaxtyping import Float
 from scipy import special
 
 from streamgp.likelihoods.algebra import column, log_normal, square
-from streamgp.likelihoods.arrays import (
-    Covariances,
-    Latent,
-    Means,
-    Observed,
-    Partials,
-    Slopes,
-    Values,
-)
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import log_sum
@@ -84,7 +76,7 @@ class StudentT(Likelihood):
         slope = (self.df + 1) / width * ratio * shrink
         return column(slope), square((self.df + 1) / width**2 * (1 - 2 * shrink) * shrink)
 
-    def parameter_gradient(self, y: Observed, f: Latent) -> Partials:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         distance = np.minimum(self._ratio(y, f) ** 2, _FARTHEST)
         return self._by_parameters(np.log1p(distance), distance / (1 + distance))
 
@@ -95,9 +87,7 @@ class StudentT(Likelihood):
         by_variance = -half / width * part.by_spread
         return Expected(self._peak() - half * part.value, column(by_mean), square(by_variance))
 
-    def expected_parameter_rows(
-        self, y: Observed, mean: Means, covariance: Covariances
-    ) -> Partials:
+    def expected_parameter_rows(self, y: Observed, mean: Means, covariance: Covariances) -> ByName:
         part = self._expected_log1p(y, mean, covariance)
         by_log_width = part.distance * part.by_distance + part.spread * part.by_spread
         return self._by_parameters(part.value, by_log_width)
@@ -156,7 +146,7 @@ class StudentT(Likelihood):
         ratio = (y - f[..., 0]) / (np.sqrt(self.df) * self.scale)
         return np.clip(ratio, -1e150, 1e150)
 
-    def _by_parameters(self, log1p: np.ndarray, by_log_width: np.ndarray) -> Partials:
+    def _by_parameters(self, log1p: np.ndarray, by_log_width: np.ndarray) -> ByName:
         """From E[log(1 + r²/width)] and minus its derivative by log width, width = df·scale²."""
         half = 0.5 * (self.df + 1)
         by_peak = 0.5 * digamma_step(0.5 * self.df) - 0.5 / self.df

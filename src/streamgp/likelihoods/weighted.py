@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from streamgp.likelihoods.algebra import each
 from streamgp.likelihoods.annotated import Annotated
-from streamgp.likelihoods.arrays import Covariances, Means, Observed, Partials, Values
+from streamgp.likelihoods.arrays import ByName, Covariances, Means, Observed, Values
 from streamgp.likelihoods.modifier import of_base
 from streamgp.parameters import replaced
 from streamgp.registry import storable
@@ -57,7 +57,7 @@ class Weighted(Annotated):
 
     def site_gradient(
         self, y: Observed, offset: Means, by_linear: Means, by_precision: Covariances
-    ) -> Partials:
+    ) -> ByName:
         weight: Values = self.parted(y)[1]
         by = _times(weight, by_linear, 1), _times(weight, by_precision, 1)
         return super().told("site_gradient", y, offset, *by)
