@@ -12,6 +12,8 @@ from tests.families import FAMILIES, GAPS, started
 
 import streamgp as sgp
 from streamgp.likelihoods import class_count
+from streamgp.likelihoods.support import OpenInterval
+from streamgp.likelihoods.warped import Warp, Warped
 from streamgp.numerics import differences
 from streamgp.parameters import fixed, free_gradient, free_vector, unwrap, with_free
 from streamgp.prediction.quantiles import quantiles
@@ -490,6 +492,48 @@ def test_a_users_family_with_a_density_only():
     ):
         with pytest.raises(sgp.ConfigurationError, match="Soft"):
             call()
+
+
+class Logit(Warp):
+    """Shares as log odds."""
+
+    support = OpenInterval(0.0, 1.0)
+
+    def forward(self, y):
+        return special.logit(y)
+
+    def inverse(self, z):
+        return special.expit(z)
+
+    def log_slope(self, y):
+        return -np.log(y) - np.log1p(-y)
+
+
+class LogitNormal(Warped):
+    """Shares whose log odds are normal."""
+
+    warp = Logit()
+    base = sgp.Gaussian(np.asarray(0.5))
+
+
+def test_a_warped_family_is_another_one_on_another_scale():
+    family, (mean, covariance) = LogitNormal(), ordinary(1, 3)
+    f, y = np.array([[0.4]]), np.linspace(0, 1, 2003)[1:-1, None]
+    density = np.exp(family.log_density(y, f))[:, 0]
+    close(np.sum(density) * (y[1] - y[0]), 1.0, 1e-9)
+    close(np.cumsum(density)[::500] * (y[1] - y[0]), family.cdf(y[::500, 0], f), 2e-3)
+    slope = differences.gradient(
+        lambda y: family.predictive_cdf(y[:, 0], mean, covariance), np.array([[0.3]] * 3), 1e-3
+    )
+    value = family.log_predictive(np.full(3, 0.3), mean, covariance)
+    close(np.exp(value), slope[:, 0], 1e-6)
+    values = quantiles(family, mean, covariance, 0.9)
+    close(family.predictive_cdf(values, mean, covariance), 0.9, 1e-9)
+    draws = family.sample(np.full((20_000, 1), 0.4), np.random.default_rng(0))
+    close(np.mean(draws < values[0]), family.cdf(values[:1], f), 0.01)
+    bounds = sgp.Censored(family).log_density(np.array([[0.7, 0.0], [0.7, 1.0]]), f[[0, 0]])
+    close(np.exp(bounds[1]), 1 - family.cdf(np.array([0.7]), f)[0], 1e-9)
+    close(bounds[0], family.log_density(np.array([0.7]), f)[0], 1e-12)
 
 
 # -- settings ------------------------------------------------------------------------------------

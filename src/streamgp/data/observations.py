@@ -13,6 +13,7 @@ from streamgp.data.quantities import value_count
 from streamgp.data.wording import and_more, counted, place
 from streamgp.errors import DataError, problem
 from streamgp.likelihoods import Likelihood, class_count
+from streamgp.likelihoods.annotated import Annotated
 
 
 def observed(values: Any, rows: int, what: str) -> Column:
@@ -159,8 +160,8 @@ def check_support(
 
 def family_name(likelihood: Likelihood) -> str:
     """The name of a family; of one made from another, with that one's name."""
-    base, own = getattr(likelihood, "base", None), type(likelihood).__name__
-    return f"{own}({family_name(base)})" if isinstance(base, Likelihood) else own
+    own = type(likelihood).__name__
+    return f"{own}({family_name(likelihood.base)})" if isinstance(likelihood, Annotated) else own
 
 
 def _class_remedy(y: Float[np.ndarray, " N"], likelihood: Likelihood) -> str:

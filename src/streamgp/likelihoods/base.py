@@ -9,19 +9,22 @@ of what is computed.
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods import quadrature
+from streamgp.likelihoods.algebra import each, positive_part
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.support import Real, Support
 from streamgp.numerics import differences
 from streamgp.parameters import Module, fields_of, replaced
 
-_FAR = 5.0  # log units from which a row begins at its own mode
+LEVELS = 100.0  # how far the level of real values may move, in units of the first data's spread
 
 
 class Expected(NamedTuple):
@@ -30,12 +33,9 @@ class Expected(NamedTuple):
     `by_covariance` is symmetric: a small symmetric change dS changes the value by Σ_jk G_jk·dS_jk.
     """
 
-    value: Float[np.ndarray, " N"]
-    by_mean: Float[np.ndarray, "N J"]
-    by_covariance: Float[np.ndarray, "N J J"]
-
-
-LEVELS = 100.0  # how far the level of real values may move, in units of the first data's spread
+    value: Values
+    by_mean: Means
+    by_covariance: Covariances
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -105,11 +105,11 @@ class Likelihood(Module, ABC):
 
     # -- starting from data ------------------------------------------------------------------
 
-    def start(self, y: Float[np.ndarray, "N ..."]) -> "Likelihood":
+    def start(self, y: Observed) -> "Likelihood":
         """With every parameter that was left out filled in; `y` may be empty."""
         return self
 
-    def location(self, y: Float[np.ndarray, "N ..."]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         """Offset and scale of each latent parameter, from the channel's first data.
 
         f = offset + scale · (mixed latent functions), so that those stay of order one whatever
@@ -117,14 +117,14 @@ class Likelihood(Module, ABC):
         """
         return np.zeros(self.latents), np.ones(self.latents)
 
-    def with_least_noise(self, part: float, y: Float[np.ndarray, "N ..."]) -> "Likelihood":
+    def with_least_noise(self, part: float, y: Observed) -> "Likelihood":
         """With noise of at least that part of the spread of some data, once started.
 
         It concerns families whose noise is a common factor of all sites; others stay as they are.
         """
         return self
 
-    def above_rounding(self, y: Float[np.ndarray, "N ..."], *, first: bool) -> "Likelihood":
+    def above_rounding(self, y: Observed, *, first: bool) -> "Likelihood":
         """With noise that is no less than the rounding of observations, once started.
 
         The `first` ones show whether values are rounded at all. Later ones may show that they are
@@ -141,7 +141,7 @@ class Likelihood(Module, ABC):
         """
         return np.full(self.latents, 3.0)
 
-    def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+    def valid(self, y: Observed) -> Bool[np.ndarray, " N"]:
         """Which observations this family can have produced."""
         value, *others = self.split(y)
         finite = np.isfinite(value)
@@ -149,7 +149,7 @@ class Likelihood(Module, ABC):
             finite &= np.isfinite(part)
         return finite & self.support.contains(value)
 
-    def split(self, y: Float[np.ndarray, "..."]) -> tuple[Float[np.ndarray, "*#b"], ...]:
+    def split(self, y: Observed) -> tuple[Values, ...]:
         """The numbers of every observation, column by column."""
         if self.observation_dim == 1:
             return (y,)
@@ -160,14 +160,10 @@ class Likelihood(Module, ABC):
     # -- the density -------------------------------------------------------------------------
 
     @abstractmethod
-    def log_density(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         """log p(y | f); the leading axes of y and f are broadcast against each other."""
 
-    def derivatives(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         """Gradient and Hessian of the log density by f; by differences unless written out."""
 
         def along(f: np.ndarray) -> np.ndarray:
@@ -175,24 +171,15 @@ class Likelihood(Module, ABC):
 
         return self.gradient(y, f), differences.hessian(along, f, self.difference_step)
 
-    def gradient(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b J"]:
+    def gradient(self, y: Observed, f: Latent) -> Latent:
         """The first part of `derivatives`, where that is cheaper to have alone."""
         if type(self).derivatives is not Likelihood.derivatives:
             return self.derivatives(y, f)[0]
         return differences.gradient(lambda f: self.log_density(y, f), f, self.difference_step)
 
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         """The derivative of the log density by each parameter: (*b, and the parameter's shape)."""
-        return {
-            name: differences.by_number(
-                lambda number, name=name: replaced(self, **{name: number}).log_density(y, f), value
-            )
-            for name, value in self.plain_parameters()
-        }
+        return self._by_differences(lambda family: family.log_density(y, f))
 
     def plain_parameters(self) -> Iterator[tuple[str, np.ndarray]]:
         """The parameters of this family by field, once they are plain numbers."""
@@ -200,14 +187,18 @@ class Likelihood(Module, ABC):
             if isinstance(value, np.ndarray | np.floating):
                 yield name, np.asarray(value)
 
+    def _by_differences(self, function: Callable[["Likelihood"], np.ndarray]) -> ByName:
+        """The derivative of something about this family by each parameter, by differences."""
+
+        def along(name: str) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda number: function(replaced(self, **{name: number}))
+
+        parameters = self.plain_parameters()
+        return {name: differences.by_number(along(name), value) for name, value in parameters}
+
     # -- inference ---------------------------------------------------------------------------
 
-    def expected(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
+    def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
         """E_q[log p(y | f)], and the exact derivatives of that number."""
         f, weights = quadrature.spread(mean, covariance)
         value = quadrature.average(weights, self.log_density(y, f))
@@ -219,22 +210,14 @@ class Likelihood(Module, ABC):
         return Expected(value, *slopes)
 
     def expected_parameter_gradient(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
+        self, y: Observed, mean: Means, covariance: Covariances
+    ) -> ByName:
         """The derivative of Σ_n E_q[log p(y_n | f)] by each parameter."""
         return each(
             lambda rows: np.sum(rows, axis=0), self.expected_parameter_rows(y, mean, covariance)
         )
 
-    def expected_parameter_rows(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
+    def expected_parameter_rows(self, y: Observed, mean: Means, covariance: Covariances) -> ByName:
         """The derivative of each row's E_q[log p(y | f)] by each parameter."""
         if not dict(self.plain_parameters()):
             return {}
@@ -242,12 +225,7 @@ class Likelihood(Module, ABC):
         gradients = self.parameter_gradient(y, f)
         return each(lambda at_nodes: quadrature.average(weights, at_nodes), gradients)
 
-    def curvature(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """E_q[∇ log p] and −E_q[∇∇ log p], made positive semi-definite.
 
         By Bonnet's and Price's theorems these are ∂E/∂m and −2·∂E/∂S, the natural gradient of
@@ -262,12 +240,8 @@ class Likelihood(Module, ABC):
         return quadrature.average(weights, gradients), precision
 
     def site_gradient(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        offset: Float[np.ndarray, "N J"],
-        by_linear: Float[np.ndarray, "N J"],
-        by_precision: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
+        self, y: Observed, offset: Means, by_linear: Means, by_precision: Covariances
+    ) -> ByName:
         """For a conjugate family: how its exact sites depend on each parameter.
 
         Returns:
@@ -279,19 +253,9 @@ class Likelihood(Module, ABC):
             linear, precision = likelihood.curvature(y, offset, np.zeros(by_precision.shape))
             return np.asarray(np.vdot(by_linear, linear) + np.vdot(by_precision, precision))
 
-        return {
-            name: differences.by_number(
-                lambda number, name=name: weighted(replaced(self, **{name: number})), value
-            )
-            for name, value in self.plain_parameters()
-        }
+        return self._by_differences(weighted)
 
-    def first_site(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """Where the E step's rounds begin: gradient at `mean`, and precision. None by default."""
         return np.zeros(mean.shape), np.zeros(covariance.shape)
 
@@ -310,18 +274,13 @@ class Likelihood(Module, ABC):
         """That factor: 1/noise² for normal noise. One for every other family."""
         return 1.0
 
-    def strength_gradient(self, by_log_strength: float) -> dict[str, Any]:
+    def strength_gradient(self, by_log_strength: float) -> ByName:
         """A derivative by the logarithm of `strength` as one by each parameter."""
         return {}
 
     # -- prediction ----------------------------------------------------------------------------
 
-    def log_predictive(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         """log E_q[p(y | f)]."""
         if self.latents > 1:
             f, weights = quadrature.spread(mean, covariance, fine=not self.log_concave)
@@ -340,13 +299,11 @@ class Likelihood(Module, ABC):
             lambda f: self.log_density(y, f[..., None]), derivatives, *marginal
         )
 
-    def predictive_cdf(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
+    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         """E_q[P(Y ≤ y | f)]."""
+        score = self.predictive_score(y, mean, covariance)
+        if score is not None:
+            return special.ndtr(score)
         if self.latents == 1:
             return quadrature.refined_average(
                 lambda rows, f: self.cdf(y[rows], f[..., None]), mean[:, 0], covariance[:, 0, 0]
@@ -354,55 +311,33 @@ class Likelihood(Module, ABC):
         f, weights = quadrature.spread(mean, covariance, fine=True)
         return quadrature.average(weights, self.cdf(y, f))
 
-    def predictive_quantile(
-        self,
-        level: Float[np.ndarray, "*#b N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, "*#b N"] | None:
-        """The smallest y with P(Y ≤ y) ≥ level, where there is a formula for it."""
-        return None
-
-    def predictive_score(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"] | None:
+    def predictive_score(self, y: Observed, mean: Means, covariance: Covariances) -> Values | None:
         """The normal score Φ⁻¹(P(Y ≤ y)), where a formula has it however far out y is."""
         return None
 
     def predictive_value(
-        self,
-        score: Float[np.ndarray, "*#b N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
+        self, score: Float[np.ndarray, "*#b N"], mean: Means, covariance: Covariances
     ) -> Float[np.ndarray, "*#b N"] | None:
         """The y that has that normal score, where there is a formula for it."""
         return None
 
-    def predictive_crps(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"] | None:
+    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> Values | None:
         """∫ (P(Y ≤ z) − 1{y ≤ z})² dz, where there is a formula for it."""
         return None
 
-    def is_value(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+    def is_value(self, y: Observed) -> Bool[np.ndarray, " N"]:
         """Which observations are values that were seen, and not bounds of values."""
         return np.ones(len(y), bool)
 
     def predictive_moments(
-        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+        self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of y."""
         total, within, between = self.predictive_parts(mean, covariance)
         return total, within + between
 
     def predictive_parts(
-        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+        self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The mean of y, and the two parts of its variance: E[E[y|f]], E[Var[y|f]], Var[E[y|f]].
 
@@ -414,21 +349,15 @@ class Likelihood(Module, ABC):
         between = quadrature.average(weights, (means - total) ** 2)
         return total, quadrature.average(weights, variances), between
 
-    def cdf(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         """P(Y ≤ y | f)."""
         self._is_missing("cdf(y, f)", "the probability of a value up to y")
 
-    def smooth_cdf(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"] | None:
+    def smooth_cdf(self, y: Observed, f: Latent) -> Values | None:
         """For counts: P(Y ≤ y | f) continued smoothly between whole numbers, if there is such."""
         return None
 
-    def waiting(
-        self, y: Float[np.ndarray, "..."]
-    ) -> tuple[Float[np.ndarray, "*#b"], Any, Float[np.ndarray, "*#b"]] | None:
+    def waiting(self, y: Observed) -> tuple[Values, Any, Values] | None:
         """For counts: what P(Y ≤ y | f) is the probability of being above f, if there is such.
 
         It is the logarithm of a Gamma(a) variate over a Gamma(b) one, times a constant: of the
@@ -437,17 +366,13 @@ class Likelihood(Module, ABC):
         """
         return None
 
-    def log_tail(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_tail(self, y: Observed, f: Latent, upper: bool) -> Values:
         """log P(Y > y | f) if `upper`, else log P(Y ≤ y | f)."""
         below = self.cdf(y, f)
         with np.errstate(divide="ignore"):
             return np.log1p(-below) if upper else np.log(below)
 
-    def tail_derivatives(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def tail_derivatives(self, y: Observed, f: Latent, upper: bool) -> Slopes:
         """Gradient and Hessian of `log_tail` by f; by differences unless written out."""
 
         def along(f: np.ndarray) -> np.ndarray:
@@ -456,23 +381,15 @@ class Likelihood(Module, ABC):
         step = self.difference_step
         return differences.gradient(along, f, step), differences.hessian(along, f, step)
 
-    def tail_parameter_gradient(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> dict[str, Any]:
+    def tail_parameter_gradient(self, y: Observed, f: Latent, upper: bool) -> ByName:
         """The derivative of `log_tail` by each parameter; by differences unless written out."""
-        return {
-            name: differences.by_number(
-                lambda number, name=name: replaced(self, **{name: number}).log_tail(y, f, upper),
-                value,
-            )
-            for name, value in self.plain_parameters()
-        }
+        return self._by_differences(lambda family: family.log_tail(y, f, upper))
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of y given f."""
         self._is_missing("moments(f)", "mean and variance of y given f")
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         """A draw of y for each f."""
         self._is_missing("sample(f, rng)", "a draw of y for each f")
 
@@ -481,48 +398,3 @@ class Likelihood(Module, ABC):
         raise ConfigurationError(
             problem(f"a likelihood with `{method}`", name, f"Write {what} as a method of {name}.")
         )
-
-
-def each(function: Any, tree: Mapping[str, Any]) -> dict[str, Any]:
-    """`function` of every array in a dictionary of arrays and of further such dictionaries."""
-    return {
-        name: each(function, part) if isinstance(part, Mapping) else function(part)
-        for name, part in tree.items()
-    }
-
-
-def column(values: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b 1"]:
-    """A first derivative by one latent parameter, as a vector of length one."""
-    return values[..., None]
-
-
-def square(values: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b 1 1"]:
-    """A second derivative by one latent parameter, as a matrix of one entry."""
-    return values[..., None, None]
-
-
-def positive_part(a: Float[np.ndarray, "N J J"]) -> Float[np.ndarray, "N J J"]:
-    """The nearest positive semi-definite matrix in Frobenius norm."""
-    if a.shape[-1] == 1:
-        return np.maximum(a, 0.0)
-    values, vectors = np.linalg.eigh(0.5 * (a + np.swapaxes(a, -1, -2)))
-    return (vectors * np.maximum(values, 0.0)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-
-
-def site_at_mode(
-    mode: Float[np.ndarray, " N"],
-    weight: Float[np.ndarray, " N"] | float,
-    distance: Float[np.ndarray, " N"],
-    mean: Float[np.ndarray, " N"],
-    variance: Float[np.ndarray, " N"],
-) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-    """A first site for densities with an exponential in f, of rows on its steep side.
-
-    `distance` is how far, in log units, the expected exponential is above what y asks for. Newton's
-    steps come down from there by one per round; from the row's own mode, where it begins if far,
-    they only go up. `weight` is the precision at that mode.
-    """
-    variance = variance + 1e-12
-    firm = weight + distance / variance  # leaves about one of the distance
-    precision = np.where(distance > _FAR, firm, 0.0)
-    return precision * (mode - mean), precision

@@ -4,12 +4,13 @@ import dataclasses
 from typing import ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float
 from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.base import Likelihood, column, square
-from streamgp.likelihoods.support import Boolean, Support
+from streamgp.likelihoods.algebra import column, square
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Slopes, Values
+from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.support import Boolean
 from streamgp.numerics.special import mills
 from streamgp.registry import storable
 
@@ -47,24 +48,18 @@ class Bernoulli(Likelihood):
                 problem("link 'logit' or 'probit'", repr(self.link), "Choose one of them.")
             )
 
-    @property
-    def support(self) -> Support:
-        return Boolean()
+    support = Boolean()
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         rate = (np.sum(y) + 1) / (len(y) + 2)  # Laplace's rule: never zero or one
         link = special.logit if self.link == "logit" else special.ndtri
         return np.array([link(rate)]), np.ones(1)
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         log_probability = special.log_ndtr if self.link == "probit" else special.log_expit
         return log_probability((2 * y - 1) * f[..., 0])
 
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         sign = 2 * y - 1
         z = sign * f[..., 0]
         if self.link == "probit":
@@ -74,38 +69,26 @@ class Bernoulli(Likelihood):
             bend = slope * special.expit(z)
         return column(sign * slope), square(-(sign**2) * bend)
 
-    def log_predictive(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         if self.link == "logit":
             return super().log_predictive(y, mean, covariance)
         return self.log_density(y, mean / np.sqrt(1 + covariance[:, 0]))
 
-    def predictive_crps(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
+    def predictive_crps(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         """Brier's score."""
         no = self.predictive_cdf(np.zeros(y.shape), mean, covariance)
         return (1 - no - y) ** 2
 
-    def cdf(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         below_one = np.where(y < 0, 0.0, self._probability(-f[..., 0]))
         return np.where(y < 1, below_one, 1.0)
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         yes = self._probability(f[..., 0])
         return yes, yes * self._probability(-f[..., 0])
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         return (rng.random(f.shape[:-1]) < self._probability(f[..., 0])).astype(float)
 
-    def _probability(self, f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+    def _probability(self, f: Values) -> Values:
         return special.ndtr(f) if self.link == "probit" else special.expit(f)

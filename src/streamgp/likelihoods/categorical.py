@@ -3,9 +3,9 @@
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 
-from streamgp.likelihoods.multinomial import SoftmaxCounts
+from streamgp.likelihoods.arrays import Latent, Observed
+from streamgp.likelihoods.multinomial import SoftmaxCounts, indicators
 from streamgp.likelihoods.support import IntegerInterval, Support
 from streamgp.registry import storable
 
@@ -35,11 +35,11 @@ class Categorical(SoftmaxCounts):
     def support(self) -> Support:
         return IntegerInterval(0, self.classes - 1)
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         return self._drawn(f, rng)
 
-    def _counts(self, y: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b J"]:
-        return (np.asarray(y)[..., None] == np.arange(self.classes)).astype(float)
+    def _counts(self, y: Observed) -> Latent:
+        return indicators(np.asarray(y), self.classes)
 
-    def _log_ways(self, counts: Float[np.ndarray, "*#b J"]) -> float:
+    def _log_ways(self, counts: Latent) -> float:
         return 0.0

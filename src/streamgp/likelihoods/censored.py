@@ -1,15 +1,18 @@
 """Observations of which only a bound may be known."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.annotated import Annotated
-from streamgp.likelihoods.base import Expected, Likelihood
+from streamgp.likelihoods.algebra import each
+from streamgp.likelihoods.annotated import Annotated, in_base
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
+from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.modifier import of_base
 from streamgp.likelihoods.weighted import Weighted
 from streamgp.registry import storable
 
@@ -34,6 +37,11 @@ class Censored(Annotated):
 
     annotation: ClassVar[str] = "censored"
 
+    # What a bound says depends on q(f), and on the noise as no common factor.
+    conjugate = False
+    scales_sites = False
+    strength = 1.0
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.base, Weighted):
@@ -52,106 +60,36 @@ class Censored(Annotated):
                 )
             )
 
-    def valid(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
+    def valid(self, y: Observed) -> Bool[np.ndarray, " N"]:
         y, side = self.parted(y)
         return self.base.valid(y) & np.isin(side, (-1, 0, 1))
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
-        return self._merged(y, lambda family, *row: {"all": family.log_density(*row)}, f)["all"]
-
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
-        return self._tuple("derivatives", y, f)
-
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
-        return {
-            "base": self._merged(y, lambda family, *row: family.parameter_gradient(*row), f),
-        }
-
-    def expected(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
-        """Of what was seen, as the family itself has it; of bounds, by quadrature."""
-        return Expected(*self._tuple("expected", y, mean, covariance))
-
-    def expected_parameter_rows(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
-        def of(family: Likelihood, *row: np.ndarray) -> dict[str, Any]:
-            return family.expected_parameter_rows(*row)
-
-        return {"base": self._merged(y, of, mean, covariance)}
-
-    def curvature(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        return self._tuple("curvature", y, mean, covariance)
-
-    def first_site(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        return self._tuple("first_site", y, mean, covariance)
-
-    def log_predictive(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
-        def of(family: Likelihood, *row: np.ndarray) -> dict[str, Any]:
-            return {"all": family.log_predictive(*row)}
-
-        return self._merged(y, of, mean, covariance)["all"]
-
-    def is_value(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
+    def is_value(self, y: Observed) -> Bool[np.ndarray, " N"]:
         return self.parted(y)[1] == 0
 
-    def _tuple(self, method: str, y: np.ndarray, *arrays: np.ndarray) -> tuple[Any, ...]:
-        """A method that returns several arrays, of the family that each row has."""
+    def strength_gradient(self, by_log_strength: float) -> ByName:
+        return {}
 
-        def of(family: Likelihood, *row: np.ndarray) -> dict[int, Any]:
-            return dict(enumerate(getattr(family, method)(*row)))
-
-        return tuple(self._merged(y, of, *arrays).values())
-
-    def _merged(
-        self,
-        y: Float[np.ndarray, "*#b C"],
-        function: Callable[..., dict],
-        *arrays: np.ndarray,
-    ) -> dict:
-        """`function(family, y, …)` of the rows of each kind, put together again."""
-        batch = np.broadcast_shapes(y.shape[:-1], arrays[0].shape[:-1])
+    def told(self, method: str, y: Observed, *about: Any) -> Any:
+        """Of what was seen, as the base has it; of bounds, as `_Bound` has them."""
+        batch = np.broadcast_shapes(y.shape[:-1], about[0].shape[:-1])
         value, side = self.parted(np.broadcast_to(y, (*batch, y.shape[-1])))
-        rest = [np.broadcast_to(a, (*batch, *a.shape[arrays[0].ndim - 1 :])) for a in arrays]
-        total: dict = {}
-        for family, kind in self._kinds():
-            rows = side == kind
-            if not (rows.any() or kind == 0):
-                continue
-            for name, part in function(family, value[rows], *(a[rows] for a in rest)).items():
-                total.setdefault(name, np.zeros((*batch, *part.shape[1:])))[rows] = part
-        return total
+        rest = [np.broadcast_to(a, (*batch, *a.shape[about[0].ndim - 1 :])) for a in about]
+        kinds = {0: self.base, -1: _Bound(self.base, upper=False), 1: _Bound(self.base, upper=True)}
+        present = [kind for kind in kinds if kind == 0 or np.any(side == kind)]
+        rows = [side == kind for kind in present]
+        found = [
+            getattr(kinds[kind], method)(value[own], *(a[own] for a in rest))
+            for kind, own in zip(present, rows, strict=True)
+        ]
 
-    def _kinds(self) -> tuple[tuple[Likelihood, int], ...]:
-        return (self.base, 0), (_Bound(self.base, upper=False), -1), (_Bound(self.base, True), 1)
+        def together(*parts: np.ndarray) -> np.ndarray:
+            total = np.zeros((*batch, *parts[0].shape[1:]))
+            for own, part in zip(rows, parts, strict=True):
+                total[own] = part
+            return total
+
+        return in_base(each(together, *found))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -161,38 +99,23 @@ class _Bound(Likelihood):
     base: Likelihood
     upper: bool
 
-    @property
-    def log_concave(self) -> bool:  # type: ignore[override]
-        return self.base.log_concave
-
-    @property
-    def latents(self) -> int:
-        return self.base.latents
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.base.columns
+    log_concave = of_base("log_concave")
+    latents = of_base("latents")
+    columns = of_base("columns")
 
     def plain_parameters(self) -> Iterator[tuple[str, np.ndarray]]:
         return self.base.plain_parameters()
 
-    def log_density(self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         return self.base.log_tail(y, f, self.upper)
 
-    def derivatives(
-        self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         return self.base.tail_derivatives(y, f, self.upper)
 
-    def parameter_gradient(self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]) -> dict[str, Any]:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         return self.base.tail_parameter_gradient(y, f, self.upper)
 
-    def first_site(
-        self,
-        y: np.ndarray,
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """As if the bound had been seen, where it is far from what was predicted."""
         gradient, precision = self.base.first_site(y, mean, covariance)
         says_much = self.log_density(y, mean) < _UNLIKELY

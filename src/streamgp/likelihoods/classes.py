@@ -1,5 +1,9 @@
-"""Which families have classes."""
+"""Families that have classes or parts."""
 
+import dataclasses
+from typing import ClassVar
+
+from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods.base import Likelihood
 
 
@@ -10,3 +14,27 @@ def class_count(likelihood: Likelihood) -> int:
     """
     bare = likelihood.bare
     return bare.classes if bare.observation_dim == 1 else 0
+
+
+def check_classes(classes: int) -> None:
+    """Raise where there are not at least two."""
+    if not (isinstance(classes, int) and classes >= 2):
+        raise ConfigurationError(
+            problem("at least 2 classes", repr(classes), "Count every class there can be.")
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Softmax(Likelihood):
+    """A family with one latent parameter per class, of which the shares are softmax(f)."""
+
+    classes: int = dataclasses.field()
+
+    ordered: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_classes(self.classes)
+
+    @property
+    def latents(self) -> int:
+        return self.classes

@@ -1,15 +1,17 @@
 """Shares of K parts that add up to one."""
 
 import dataclasses
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
 
 from streamgp.likelihoods import softmax
-from streamgp.likelihoods.base import Likelihood
-from streamgp.likelihoods.support import Simplex, Support
+from streamgp.likelihoods.algebra import log_of
+from streamgp.likelihoods.arrays import ByName, Latent, Observed, Slopes, Values
+from streamgp.likelihoods.classes import Softmax
+from streamgp.likelihoods.support import Simplex
 from streamgp.numerics.special import trigamma
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
@@ -21,14 +23,14 @@ _TINY = 1e-300
 class _Parts(NamedTuple):
     """The shares π = softmax(f), α = concentration·π, and where π was not too small for that."""
 
-    p: Float[np.ndarray, "*#b J"]
-    alpha: Float[np.ndarray, "*#b J"]
+    p: Latent
+    alpha: Latent
     inside: Bool[np.ndarray, "*#b J"]
 
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class Dirichlet(Likelihood):
+class Dirichlet(Softmax):
     """Shares of several parts that add up to one.
 
     y is K positive numbers whose sum is 1. There is one latent parameter per part. The mean is
@@ -43,27 +45,15 @@ class Dirichlet(Likelihood):
         ConfigurationError: If `classes` is not a whole number of at least 2.
     """
 
-    classes: int = dataclasses.field()
     concentration: Parameter = None
-
-    ordered: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        softmax.check_classes(self.classes)
-
-    @property
-    def latents(self) -> int:
-        return self.classes
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(f"share_{k}" for k in range(self.classes))
 
-    @property
-    def support(self) -> Support:
-        return Simplex()
+    support = Simplex()
 
-    def start(self, y: Float[np.ndarray, "N ..."]) -> "Dirichlet":
+    def start(self, y: Observed) -> "Dirichlet":
         """With half of the first data's variance taken for noise."""
         y = self._rows(y)
         mean, variance = (np.mean(y, 0), np.sum(np.var(y, 0))) if len(y) else (np.ones(1), 0.0)
@@ -71,35 +61,29 @@ class Dirichlet(Likelihood):
         start = positive(self.concentration, np.clip(excess, 1.0, 1e4))
         return Dirichlet(self.classes, start)
 
-    def location(self, y: Float[np.ndarray, "N ..."]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         y = self._rows(y)
         mean = np.maximum(np.mean(y, axis=0), 1e-6) if len(y) else np.ones(self.classes)
         return np.log(mean) - np.mean(np.log(mean)), np.ones(self.classes)
 
-    def valid(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
+    def valid(self, y: Observed) -> Bool[np.ndarray, " N"]:
         finite = np.all(np.isfinite(y), axis=-1)
         return finite & self.support.contains(np.where(finite[:, None], y, 0.0))
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         _, alpha, _ = self._parts(f)
-        each = (alpha - 1) * _log(y) - special.gammaln(alpha)
+        each = (alpha - 1) * log_of(y) - special.gammaln(alpha)
         return np.sum(each, axis=-1) + special.gammaln(self.concentration)
 
-    def gradient(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b J"]:
+    def gradient(self, y: Observed, f: Latent) -> Latent:
         p, alpha, inside = self._parts(f)
-        push = np.where(inside, alpha * (_log(y) - special.psi(alpha)), 0.0)
+        push = np.where(inside, alpha * (log_of(y) - special.psi(alpha)), 0.0)
         return push - p * np.sum(push, axis=-1, keepdims=True)
 
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         """By dα_k/df_j = α_k·(δ_kj − π_j), twice."""
         p, alpha, inside = self._parts(f)
-        push = np.where(inside, alpha * (_log(y) - special.psi(alpha)), 0.0)
+        push = np.where(inside, alpha * (log_of(y) - special.psi(alpha)), 0.0)
         turn = np.where(inside, push - alpha**2 * trigamma(alpha), 0.0)
         total = np.sum(push, axis=-1, keepdims=True)
         both = total + np.sum(turn, axis=-1, keepdims=True)
@@ -109,33 +93,26 @@ class Dirichlet(Likelihood):
         hessian += (turn - p * total)[..., None] * np.eye(self.classes)
         return push - p * total, hessian
 
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         _, alpha, _ = self._parts(f)
-        each = alpha / self.concentration * (_log(y) - special.psi(alpha))
+        each = alpha / self.concentration * (log_of(y) - special.psi(alpha))
         return {"concentration": np.sum(each, axis=-1) + special.psi(self.concentration)}
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         """Of each share."""
         p = softmax.shares(f)
         return p, p * (1 - p) / (1 + self.concentration)
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         """By gamma variates in logarithms, so that small shares do not round to zero."""
         _, alpha, _ = self._parts(f)
         log_uniform = np.log(rng.random(alpha.shape) + _TINY)
         log_gamma = np.log(rng.gamma(alpha + 1)) + log_uniform / alpha
         return np.maximum(softmax.shares(log_gamma), _TINY)
 
-    def _rows(self, y: np.ndarray) -> Float[np.ndarray, "N C"]:
+    def _rows(self, y: Observed) -> Float[np.ndarray, "N C"]:
         return y if y.size else y.reshape(0, self.classes)
 
-    def _parts(self, f: Float[np.ndarray, "*#b J"]) -> _Parts:
+    def _parts(self, f: Latent) -> _Parts:
         p = softmax.shares(f)
         return _Parts(p, self.concentration * np.maximum(p, _LEAST), p >= _LEAST)
-
-
-def _log(y: Float[np.ndarray, "*#b C"]) -> Float[np.ndarray, "*#b C"]:
-    """log y, finite also for a y that is none of this family's."""
-    return np.log(np.maximum(y, _TINY))

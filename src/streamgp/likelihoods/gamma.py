@@ -2,20 +2,20 @@
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy import special
 
-from streamgp.likelihoods.base import Expected, Likelihood, column, site_at_mode, square
-from streamgp.likelihoods.support import Positive, Support
+from streamgp.likelihoods.algebra import column, exponential, log_of, site_at_mode, square
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
+from streamgp.likelihoods.base import Expected, Likelihood
+from streamgp.likelihoods.support import Positive
+from streamgp.numerics.special import FAR_PAST, gamma_fraction, log_lower_gamma, log_upper_gamma
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
 _LARGEST_LOG = 200.0  # a mean within e^±200, whatever the units
 _LARGEST_LOG_RATIO = 60.0  # past it, proposals are damped, not exponentiated
-_FAR = 600.0  # how far past the shape a tail is an expansion
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,79 +32,51 @@ class PositiveMean(Likelihood):
     def _shape(self) -> float:
         """k."""
 
-    @property
-    def support(self) -> Support:
-        return Positive()
+    support = Positive()
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         return np.log(np.array([np.mean(y) if len(y) else 1.0])), np.ones(1)
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
-        return self._value(_log(y), f[..., 0], _ratio(_log(y) - f[..., 0])[0])
+    def log_density(self, y: Observed, f: Latent) -> Values:
+        return self._value(log_of(y), f[..., 0], _ratio(log_of(y) - f[..., 0])[0])
 
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
-        _, moving = _ratio(_log(y) - f[..., 0])
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
+        _, moving = _ratio(log_of(y) - f[..., 0])
         return column(self._shape * (moving - 1)), square(-self._shape * moving)
 
-    def expected(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
-        k, log_y = self._shape, _log(y)
+    def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
+        k, log_y = self._shape, log_of(y)
         ratio, moving = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         value = self._value(log_y, mean[:, 0], ratio)
         return Expected(value, column(k * (moving - 1)), square(-0.5 * k * moving))
 
-    def curvature(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        ratio, _ = _ratio(_log(y) - mean[:, 0] + 0.5 * covariance[:, 0, 0])
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
+        ratio, _ = _ratio(log_of(y) - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         return column(self._shape * (ratio - 1)), square(self._shape * ratio)
 
-    def first_site(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """A value far above its predicted mean begins at its own mode, firmly."""
-        mode, centre, variance = _log(y), mean[:, 0], covariance[:, 0, 0]
+        mode, centre, variance = log_of(y), mean[:, 0], covariance[:, 0, 0]
         distance = mode - centre + 0.5 * variance
         gradient, precision = site_at_mode(mode, self._shape, distance, centre, variance)
         return column(gradient), square(precision)
 
     def predictive_parts(
-        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+        self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
-        total = _mean(mean[:, 0] + 0.5 * variance)
-        with np.errstate(over="ignore"):
-            square = total**2 * np.exp(variance)  # E[μ²]
-            return total, square / self._shape, total**2 * np.expm1(variance)
+        log_mean = np.clip(mean[:, 0] + 0.5 * variance, -_LARGEST_LOG, _LARGEST_LOG)
+        total, square, between = exponential(log_mean, variance)
+        return total, square / self._shape, between
 
-    def cdf(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         return special.gammainc(self._shape, self._scaled(np.maximum(y, 0.0), f))
 
-    def log_tail(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_tail(self, y: Observed, f: Latent, upper: bool) -> Values:
         x = self._scaled(np.maximum(y, 1e-300), f)
-        return _log_upper(self._shape, x) if upper else _log_lower(self._shape, x)
+        return log_upper_gamma(self._shape, x) if upper else log_lower_gamma(self._shape, x)
 
-    def tail_derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def tail_derivatives(self, y: Observed, f: Latent, upper: bool) -> Slopes:
         """With x = k·y·exp(−f) and h = ±x·p(x)/P: the slope is h, the bend −h·(k − x + h)."""
         k, x = self._shape, self._scaled(np.maximum(y, 1e-300), f)
         log_height = k * np.log(x) - x - special.gammaln(k)
@@ -113,22 +85,20 @@ class PositiveMean(Likelihood):
         slope = slope if upper else -slope
         excess = k - x + slope
         if upper:  # where these cancel, by the continued fraction
-            far, fraction = x > k + _FAR, _fraction(k, np.maximum(x, k + _FAR))
+            far, fraction = x > k + FAR_PAST, gamma_fraction(k, np.maximum(x, k + FAR_PAST))
             slope = np.where(far, x + 1 - k - fraction, slope)
             excess = np.where(far, 1 - fraction, excess)
         return column(slope), square(-slope * excess)
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         mean = _mean(f[..., 0])
         return mean, mean**2 / self._shape
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         drawn = rng.gamma(self._shape, _mean(f[..., 0]) / self._shape)
         return np.maximum(drawn, 1e-300)  # small shapes would round to zero
 
-    def _scaled(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def _scaled(self, y: Observed, f: Latent) -> Values:
         """k·y·exp(−f)."""
         with np.errstate(over="ignore"):
             return self._shape * y * _mean(-f[..., 0])
@@ -164,25 +134,18 @@ class Gamma(PositiveMean):
     def _shape(self) -> float:
         return self.shape
 
-    def start(self, y: Float[np.ndarray, " N"]) -> "Gamma":
+    def start(self, y: Observed) -> "Gamma":
         """With half of the first data's variance taken for noise."""
         variance = np.var(y) if len(y) else 0.0
         shape = np.clip(2 * np.mean(y) ** 2 / variance, 0.5, 100.0) if variance > 0 else 2.0
         return Gamma(positive(self.shape, shape))
 
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
-        log_y = _log(y)
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
+        log_y = log_of(y)
         return {"shape": self._by_shape(log_y, f[..., 0], _ratio(log_y - f[..., 0])[0])}
 
-    def expected_parameter_rows(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
-        log_y = _log(y)
+    def expected_parameter_rows(self, y: Observed, mean: Means, covariance: Covariances) -> ByName:
+        log_y = log_of(y)
         ratio, _ = _ratio(log_y - mean[:, 0] + 0.5 * covariance[:, 0, 0])
         return {"shape": self._by_shape(log_y, mean[:, 0], ratio)}
 
@@ -190,46 +153,11 @@ class Gamma(PositiveMean):
         return np.log(self.shape) + 1 - special.psi(self.shape) - (f - log_y + ratio)
 
 
-def _log(y: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
-    """log y, and finite where y is none of this family's."""
-    return np.log(np.where(y > 0, y, 1.0))
-
-
-def _mean(f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _mean(f: Values) -> Values:
     return np.exp(np.clip(f, -_LARGEST_LOG, _LARGEST_LOG))
 
 
-def _ratio(
-    log_ratio: Float[np.ndarray, "*#b"],
-) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
+def _ratio(log_ratio: Values) -> tuple[Values, Values]:
     """The expected y·exp(−f), which is held past some size, and its derivative by its logarithm."""
     ratio = np.exp(np.minimum(log_ratio, _LARGEST_LOG_RATIO))
     return ratio, np.where(log_ratio < _LARGEST_LOG_RATIO, ratio, 0.0)
-
-
-def _log_upper(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
-    """log Q(k, x), also where Q is too small to be a number."""
-    far = x > k + _FAR
-    near = np.log(special.gammaincc(k, np.where(far, k, x)))
-    x = np.maximum(x, k + _FAR)
-    tail = k * np.log(x) - x - special.gammaln(k) - np.log(x + 1 - k - _fraction(k, x))
-    return np.where(far, tail, near)
-
-
-def _fraction(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
-    """What Legendre's continued fraction x^k·exp(−x)/Γ(k, x) = x + 1 − k − … goes on with."""
-    fraction = np.zeros(np.shape(x))
-    for i in range(20, 0, -1):
-        fraction = i * (i - k) / (x + 2 * i + 1 - k - fraction)
-    return fraction
-
-
-def _log_lower(k: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
-    """log P(k, x), also where P is too small to be a number: its series then."""
-    small = x < 0.5 * (k + 1)
-    near = np.log(special.gammainc(k, np.where(small, k, x)))
-    x = np.where(small, x, 0.5)
-    series = np.ones(x.shape)
-    for i in range(50, 0, -1):
-        series = 1 + x / (k + i) * series
-    return np.where(small, k * np.log(x) - x - special.gammaln(k + 1) + np.log(series), near)

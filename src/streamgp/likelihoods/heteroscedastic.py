@@ -6,13 +6,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
 
-from streamgp.likelihoods.base import LEVELS, Expected, Likelihood, site_at_mode
+from streamgp.likelihoods.algebra import LOG_2PI, log_normal, site_at_mode
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Slopes, Values
+from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import refined_average, refined_log_average
 from streamgp.registry import storable
 
 _LARGEST_LOG = 200.0  # of a precision: past it, proposals are damped, not exponentiated
-_LOG_2PI = np.log(2 * np.pi)
 
 
 @storable
@@ -24,11 +25,9 @@ class HeteroscedasticGaussian(Likelihood):
     mean f₀ and standard deviation exp(f₁). There are no other parameters.
     """
 
-    @property
-    def latents(self) -> int:
-        return 2
+    latents = 2
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         offset, scale = Gaussian().location(y)
         return np.append(offset, np.log(0.3 * scale)), np.append(scale, 1.0)
 
@@ -36,16 +35,12 @@ class HeteroscedasticGaussian(Likelihood):
     def offset_spread(self) -> Float[np.ndarray, " J"]:
         return np.array([LEVELS, 3.0])
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         log_deviation, _ = _clipped(f[..., 1])
         z = (y - f[..., 0]) * np.exp(-log_deviation)
-        return -0.5 * (z**2 + _LOG_2PI) - log_deviation
+        return -0.5 * (z**2 + LOG_2PI) - log_deviation
 
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         log_deviation, inside = _clipped(f[..., 1])
         weight, residual = np.exp(-2 * log_deviation), y - f[..., 0]
         slope, square = weight * residual, weight * residual**2
@@ -53,25 +48,15 @@ class HeteroscedasticGaussian(Likelihood):
         cross, bend = np.where(inside, -2 * slope, 0.0), np.where(inside, -2 * square, 0.0)
         return gradient, _matrix(np.zeros(slope.shape) - weight, cross, bend)
 
-    def expected(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
+    def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
         weight, residual, square = _weighted(y, mean, covariance)
-        value = -0.5 * _LOG_2PI - mean[:, 1] - 0.5 * weight * square
+        value = -0.5 * LOG_2PI - mean[:, 1] - 0.5 * weight * square
         is_free = _log_weight(mean, covariance) < _LARGEST_LOG
         slope, bend = weight * residual, np.where(is_free, weight * square, 0.0)
         by_mean = np.stack([slope, bend - 1], axis=-1)
         return Expected(value, by_mean, _matrix(-0.5 * weight, -slope, -bend))
 
-    def curvature(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """The Hessian's off-diagonal is shrunk to where the precision is positive semi-definite.
 
         Unlike the nearest such matrix this depends on no units and keeps the diagonal: over rows
@@ -83,12 +68,7 @@ class HeteroscedasticGaussian(Likelihood):
         cross = np.clip(2 * residual, -largest, largest)
         return gradient, _matrix(weight, weight * cross, 2 * weight * square)
 
-    def first_site(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """A residual far above its predicted size begins with noise of its size, firmly."""
         centre, variance = mean[:, 1], covariance[:, 1, 1]
         mode = 0.5 * np.log((y - mean[:, 0]) ** 2 + covariance[:, 0, 0] + 1e-300)
@@ -97,24 +77,14 @@ class HeteroscedasticGaussian(Likelihood):
         gradient[:, 1], precision[:, 1, 1] = site_at_mode(mode, 2.0, distance, centre, variance)
         return gradient, precision
 
-    def log_predictive(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         def given_noise(rows: np.ndarray, f: np.ndarray) -> np.ndarray:
             centre, variance = _given_noise(mean[rows], covariance[rows], f)
-            return -0.5 * ((y[rows] - centre) ** 2 / variance + np.log(variance) + _LOG_2PI)
+            return log_normal((y[rows] - centre) ** 2, variance)
 
         return refined_log_average(given_noise, mean[:, 1], covariance[:, 1, 1])
 
-    def predictive_cdf(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
+    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         def given_noise(rows: np.ndarray, f: np.ndarray) -> np.ndarray:
             centre, variance = _given_noise(mean[rows], covariance[rows], f)
             return special.ndtr((y[rows] - centre) / np.sqrt(variance))
@@ -122,38 +92,32 @@ class HeteroscedasticGaussian(Likelihood):
         return refined_average(given_noise, mean[:, 1], covariance[:, 1, 1])
 
     def predictive_parts(
-        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+        self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_noise = np.minimum(2 * (mean[:, 1] + covariance[:, 1, 1]), _LARGEST_LOG)
         return mean[:, 0], np.exp(log_noise), covariance[:, 0, 0]
 
-    def cdf(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         return special.ndtr((y - f[..., 0]) / _deviation(f[..., 1]))
 
-    def log_tail(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_tail(self, y: Observed, f: Latent, upper: bool) -> Values:
         z = (y - f[..., 0]) / _deviation(f[..., 1])
         return special.log_ndtr(-z if upper else z)
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         return f[..., 0], _deviation(f[..., 1]) ** 2
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         return rng.normal(f[..., 0], _deviation(f[..., 1]))
 
 
-def _clipped(
-    f: Float[np.ndarray, "*#b"],
-) -> tuple[Float[np.ndarray, "*#b"], Bool[np.ndarray, "*#b"]]:
+def _clipped(f: Values) -> tuple[Values, Bool[np.ndarray, "*#b"]]:
     """The logarithm of the noise, and whether it is f itself."""
     clipped = np.clip(f, -0.5 * _LARGEST_LOG, 0.5 * _LARGEST_LOG)
     return clipped, clipped == f
 
 
-def _deviation(f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _deviation(f: Values) -> Values:
     return np.exp(_clipped(f)[0])
 
 
@@ -165,17 +129,11 @@ def _matrix(first: np.ndarray, cross: np.ndarray, second: np.ndarray) -> np.ndar
     return result
 
 
-def _log_weight(
-    mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
-) -> Float[np.ndarray, " N"]:
+def _log_weight(mean: Means, covariance: Covariances) -> Values:
     return 2 * (covariance[:, 1, 1] - mean[:, 1])
 
 
-def _weighted(
-    y: Float[np.ndarray, " N"],
-    mean: Float[np.ndarray, "N J"],
-    covariance: Float[np.ndarray, "N J J"],
-) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+def _weighted(y: Observed, mean: Means, covariance: Covariances) -> tuple[Values, Values, Values]:
     """w = E_q[exp(−2f₁)], and the means of r = y − f₀ and r² under q weighted by exp(−2f₁).
 
     Weighting a normal by an exponential shifts it: E[f₀] by −2·Cov(f₀, f₁).
@@ -186,9 +144,7 @@ def _weighted(
 
 
 def _given_noise(
-    mean: Float[np.ndarray, "N J"],
-    covariance: Float[np.ndarray, "N J J"],
-    noise: Float[np.ndarray, "K N"],
+    mean: Means, covariance: Covariances, noise: Float[np.ndarray, "K N"]
 ) -> tuple[Float[np.ndarray, "K N"], Float[np.ndarray, "K N"]]:
     """Mean and variance of y given f₁, f₀ integrated out."""
     slope = covariance[:, 0, 1] / (covariance[:, 1, 1] + 1e-300)

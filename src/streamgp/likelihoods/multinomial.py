@@ -2,72 +2,56 @@
 
 import dataclasses
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
 from streamgp.likelihoods import quadrature, softmax
-from streamgp.likelihoods.base import Expected, Likelihood
-from streamgp.likelihoods.support import Counts, Support
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Slopes, Values
+from streamgp.likelihoods.base import Expected
+from streamgp.likelihoods.classes import Softmax
+from streamgp.likelihoods.support import Counts
 from streamgp.registry import storable
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SoftmaxCounts(Likelihood):
+class SoftmaxCounts(Softmax):
     """What `Multinomial` and `Categorical` share: counts c of classes with chances softmax(f).
 
     log p = c·f − n·log Σ exp f + what does not depend on f, n the total of the counts.
     """
 
-    classes: int = dataclasses.field()
-
     log_concave = True
-    ordered: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        softmax.check_classes(self.classes)
-
-    @property
-    def latents(self) -> int:
-        return self.classes
 
     @abstractmethod
-    def _counts(self, y: np.ndarray) -> Float[np.ndarray, "*#b J"]:
+    def _counts(self, y: Observed) -> Latent:
         """c, row by row."""
 
     @abstractmethod
-    def _log_ways(self, counts: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"] | float:
+    def _log_ways(self, counts: Latent) -> Values | float:
         """What does not depend on f."""
 
-    def location(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         counts = np.sum(self._counts(y), axis=0) + 1.0
         log_share = np.log(counts / counts.sum())
         return log_share - log_share.mean(), np.ones(self.classes)
 
-    def log_density(self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         counts = self._counts(y)
         relative = f - softmax.log_total(f)[..., None]
         return np.sum(counts * relative, axis=-1) + self._log_ways(counts)
 
-    def derivatives(
-        self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         counts, p = self._counts(y), softmax.shares(f)
         total = np.sum(counts, axis=-1)[..., None]
         return counts - total * p, -total[..., None] * softmax.bend(p)
 
-    def gradient(self, y: np.ndarray, f: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b J"]:
+    def gradient(self, y: Observed, f: Latent) -> Latent:
         counts = self._counts(y)
         return counts - np.sum(counts, axis=-1)[..., None] * softmax.shares(f)
 
-    def expected(
-        self,
-        y: np.ndarray,
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
+    def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
         """The part that is linear in f has no error, and its slope none of the nodes'."""
         counts = self._counts(y)
         total = np.sum(counts, axis=-1)
@@ -81,12 +65,7 @@ class SoftmaxCounts(Likelihood):
         by_mean = counts - total[:, None] * by_mean
         return Expected(value, by_mean, -total[:, None, None] * by_covariance)
 
-    def curvature(
-        self,
-        y: np.ndarray,
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """E[c − nπ] and n·E[diag(π) − ππᵀ], π = softmax(f)."""
         counts = self._counts(y)
         total = np.sum(counts, axis=-1)[:, None]
@@ -94,14 +73,12 @@ class SoftmaxCounts(Likelihood):
         average, bend = softmax.average_bend(weights, softmax.shares(f))
         return counts - total * average, total[..., None] * bend
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         """Of the K indicators of the classes in one trial."""
         p = softmax.shares(f)
         return p, p * (1 - p)
 
-    def _drawn(
-        self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "*#b"]:
+    def _drawn(self, f: Latent, rng: np.random.Generator) -> Values:
         """The class of one trial."""
         return np.argmax(f + rng.gumbel(size=f.shape), axis=-1).astype(float)
 
@@ -134,23 +111,21 @@ class Multinomial(SoftmaxCounts):
     def columns(self) -> tuple[str, ...]:
         return tuple(f"count_{k}" for k in range(self.classes))
 
-    @property
-    def support(self) -> Support:
-        return Counts()
+    support = Counts()
 
-    def valid(self, y: Float[np.ndarray, "N C"]) -> np.ndarray:
+    def valid(self, y: Observed) -> np.ndarray:
         return np.all(np.isfinite(y), axis=-1) & self.support.contains(y)
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
-        return _indicators(self._drawn(f, rng), self.classes)
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
+        return indicators(self._drawn(f, rng), self.classes)
 
-    def _counts(self, y: Float[np.ndarray, "*#b C"]) -> Float[np.ndarray, "*#b J"]:
+    def _counts(self, y: Observed) -> Latent:
         return y if y.size else y.reshape(0, self.classes)
 
-    def _log_ways(self, counts: Float[np.ndarray, "*#b J"]) -> Float[np.ndarray, "*#b"]:
+    def _log_ways(self, counts: Latent) -> Values:
         each = np.sum(special.gammaln(counts + 1), axis=-1)
         return special.gammaln(np.sum(counts, axis=-1) + 1) - each
 
 
-def _indicators(y: Float[np.ndarray, "*#b"], classes: int) -> Float[np.ndarray, "*#b K"]:
+def indicators(y: Values, classes: int) -> Float[np.ndarray, "*#b K"]:
     return (y[..., None] == np.arange(classes)).astype(float)

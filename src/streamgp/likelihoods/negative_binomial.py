@@ -4,11 +4,12 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy import special
 
-from streamgp.likelihoods.base import Likelihood, column, square
-from streamgp.likelihoods.support import NonNegativeInteger, Support
+from streamgp.likelihoods.algebra import column, exponential, square
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
+from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.support import NonNegativeInteger
 from streamgp.parameters import Parameter, positive
 from streamgp.registry import storable
 
@@ -34,40 +35,32 @@ class NegativeBinomial(Likelihood):
 
     log_concave = True
 
-    @property
-    def support(self) -> Support:
-        return NonNegativeInteger()
+    support = NonNegativeInteger()
 
-    def start(self, y: Float[np.ndarray, " N"]) -> "NegativeBinomial":
+    def start(self, y: Observed) -> "NegativeBinomial":
         """With half of what the first data's variance has over Poisson's taken for noise."""
         mean, variance = (np.mean(y), np.var(y)) if len(y) else (1.0, 1.0)
         excess = max(variance - mean, 0.0)
         concentration = np.clip(2 * mean**2 / excess, 0.5, 100.0) if excess > 0 else 10.0
         return NegativeBinomial(positive(self.concentration, concentration))
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         average = np.mean(y) if len(y) else 1.0
         return np.log(np.array([max(average, 0.1)])), np.ones(1)
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         r = self.concentration
         y, odds = self._odds(y, f)
         ways = -np.log(y + r) - special.betaln(r, y + 1)  # differences of log Γ would cancel
         return ways + y * odds + (y + r) * special.log_expit(-odds)
 
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         r = self.concentration
         y, odds = self._odds(y, f)
         up, down = special.expit(odds), special.expit(-odds)
         return column(y * down - r * up), square(-(y + r) * up * down)
 
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         r = self.concentration
         y, odds = self._odds(y, f)
         slope = y * special.expit(-odds) - r * special.expit(odds)
@@ -75,52 +68,40 @@ class NegativeBinomial(Likelihood):
         return {"concentration": by_ways + special.log_expit(-odds) - slope / r}
 
     def predictive_parts(
-        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+        self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
-        total = _mean(mean[:, 0] + 0.5 * variance)
-        with np.errstate(over="ignore"):
-            square = total**2 * np.exp(variance)  # E[μ²]
-            within = total + square / self.concentration
-            return total, within, total**2 * np.expm1(variance)
+        log_mean = np.clip(mean[:, 0] + 0.5 * variance, -_LARGEST_LOG_MEAN, _LARGEST_LOG_MEAN)
+        total, square, between = exponential(log_mean, variance)
+        return total, total + square / self.concentration, between
 
-    def cdf(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         return np.where(y < 0, 0.0, self._below(np.floor(np.maximum(y, 0.0)), f))
 
-    def smooth_cdf(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def smooth_cdf(self, y: Observed, f: Latent) -> Values:
         return np.where(y <= -1, 0.0, self._below(np.maximum(y, -1 + 1e-12), f))
 
-    def waiting(
-        self, y: Float[np.ndarray, "*#b"]
-    ) -> tuple[Float[np.ndarray, "*#b"], Any, Float[np.ndarray, "*#b"]]:
+    def waiting(self, y: Observed) -> tuple[Values, Any, Values]:
         """The time of event y + 1 at a rate that is itself a gamma variate of mean one."""
         return y + 1, self.concentration, np.log(np.maximum(y + 1, 1e-300))
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         mean = _mean(f[..., 0])
         return mean, mean + mean**2 / self.concentration
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         r = self.concentration
         rate = rng.gamma(r, _mean(f[..., 0]) / r)
         return rng.poisson(np.minimum(rate, _LARGEST_DRAWN)).astype(float)
 
-    def _odds(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
+    def _odds(self, y: Observed, f: Latent) -> tuple[Values, Values]:
         """y, or zero where it is none of this family's, and log(μ/concentration)."""
         return np.maximum(y, 0.0), f[..., 0] - np.log(self.concentration)
 
-    def _below(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def _below(self, y: Observed, f: Latent) -> Values:
         r = self.concentration
         return special.betainc(r, y + 1, r / (r + _mean(f[..., 0])))
 
 
-def _mean(f: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _mean(f: Values) -> Values:
     return np.exp(np.clip(f, -_LARGEST_LOG_MEAN, _LARGEST_LOG_MEAN))

@@ -1,15 +1,17 @@
 """One of K classes in order: grades, ratings."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
 from streamgp.errors import ConfigurationError, problem
-from streamgp.likelihoods.base import Likelihood, column, square
-from streamgp.likelihoods.softmax import check_classes
+from streamgp.likelihoods.algebra import column, square
+from streamgp.likelihoods.arrays import ByName, Latent, Observed, Slopes, Values
+from streamgp.likelihoods.base import Likelihood
+from streamgp.likelihoods.classes import check_classes
 from streamgp.likelihoods.support import IntegerInterval, Support
 from streamgp.parameters import Node, Parameter, Real, positive
 from streamgp.registry import storable
@@ -24,9 +26,9 @@ class _Bounds(NamedTuple):
     """
 
     k: Int[np.ndarray, "*#b"]
-    lower: Float[np.ndarray, "*#b"]
-    upper: Float[np.ndarray, "*#b"]
-    gap: Float[np.ndarray, "*#b"]
+    lower: Values
+    upper: Values
+    gap: Values
 
 
 @storable
@@ -75,7 +77,7 @@ class Ordinal(Likelihood):
         """Where f is cutpoint k, classes up to k and those above it are equally probable."""
         return self.first + np.concatenate([np.zeros(1), np.cumsum(self.gaps)])
 
-    def start(self, y: Float[np.ndarray, " N"]) -> "Ordinal":
+    def start(self, y: Observed) -> "Ordinal":
         """With the cutpoints that give every class its share of the first data where f = 0."""
         counts = np.bincount(y.astype(int), minlength=self.classes) + 1.0
         cutpoints = special.logit(np.cumsum(counts)[:-1] / counts.sum())
@@ -92,9 +94,7 @@ class Ordinal(Likelihood):
             )
         return Ordinal(self.classes, first, gaps)
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         """In the form that no rounding reaches: for l < u the cutpoints about the class,
 
         σ(u−f) − σ(l−f) = σ(u−f)·σ(f−l)·(1 − exp(l−u)).
@@ -103,18 +103,14 @@ class Ordinal(Likelihood):
         log_below = special.log_expit(upper - f[..., 0])
         return log_below + special.log_expit(f[..., 0] - lower) + np.log(-np.expm1(-gap))
 
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         _, lower, upper, _ = self._bounds(y)
         f = f[..., 0]
         above, below = special.expit(f - upper), special.expit(lower - f)
         bend = above * special.expit(upper - f) + below * special.expit(f - lower)
         return column(below - above), square(-bend)
 
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         """A shift of all cutpoints is one of f; gap j moves the cutpoints after it up."""
         k, lower, upper, gap = self._bounds(y)
         f = f[..., 0]
@@ -127,24 +123,22 @@ class Ordinal(Likelihood):
         by_gap = by_gap + moves_upper * above[..., None] - moves_lower * below[..., None]
         return {"first": above - below, "gaps": by_gap}
 
-    def cdf(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         k = np.clip(np.floor(y), 0, self.classes - 2).astype(int)
         inside = special.expit(self.cutpoints[k] - f[..., 0])
         return np.where(y < 0, 0.0, np.where(y < self.classes - 1, inside, 1.0))
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         """Of the K indicators of the classes: the numbers only say their order."""
         _, lower, upper, gap = self._bounds(np.arange(float(self.classes)))
         chances = special.expit(upper - f) * special.expit(f - lower) * -np.expm1(-gap)
         return chances, chances * (1 - chances)
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         below = special.expit(self.cutpoints - f)
         return np.sum(rng.random((*f.shape[:-1], 1)) > below, axis=-1).astype(float)
 
-    def _bounds(self, y: Float[np.ndarray, "*#b"]) -> _Bounds:
+    def _bounds(self, y: Observed) -> _Bounds:
         k = np.clip(y, 0, self.classes - 1).astype(int)
         edges = np.concatenate([[-np.inf], self.cutpoints, [np.inf]])
         gaps = np.concatenate([[np.inf], self.gaps, [np.inf]])

@@ -3,11 +3,13 @@
 import dataclasses
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from scipy import special
 
-from streamgp.likelihoods.base import Expected, Likelihood, column, site_at_mode, square
-from streamgp.likelihoods.support import NonNegativeInteger, Support
+from streamgp.likelihoods.algebra import column, exponential, site_at_mode, square
+from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Slopes, Values
+from streamgp.likelihoods.base import Expected, Likelihood
+from streamgp.likelihoods.support import NonNegativeInteger
 from streamgp.numerics.special import upper_gamma
 from streamgp.registry import storable
 
@@ -42,15 +44,13 @@ class Poisson(Likelihood):
     def columns(self) -> tuple[str, ...]:
         return ("count", "exposure") if self.exposure else ("count",)
 
-    @property
-    def support(self) -> Support:
-        return NonNegativeInteger()
+    support = NonNegativeInteger()
 
     @property
     def bare(self) -> "Poisson":
         return Poisson() if self.exposure else self
 
-    def location(self, y: Float[np.ndarray, "N ..."]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         count, *exposure = self.split(y)
         average = 1.0
         if len(count):
@@ -58,30 +58,21 @@ class Poisson(Likelihood):
         least = 0.1 / np.mean(exposure) if exposure and len(count) else 0.1
         return np.log(np.array([max(average, least)])), np.ones(1)
 
-    def valid(self, y: Float[np.ndarray, "N ..."]) -> Bool[np.ndarray, " N"]:
+    def valid(self, y: Observed) -> Bool[np.ndarray, " N"]:
         return super().valid(y) & (self.split(y)[-1] > 0) if self.exposure else super().valid(y)
 
     @np.errstate(over="ignore")
-    def log_density(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         count, log_rate = self._exposed(y, f[..., 0])
         return count * log_rate - np.exp(log_rate) - special.gammaln(count + 1)
 
     @np.errstate(over="ignore")
-    def derivatives(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         count, log_rate = self._exposed(y, f[..., 0])
         slope = count - np.exp(log_rate)
         return column(slope), square(slope - count)
 
-    def expected(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
+    def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
         count, log_rate = self._exposed(y, mean[:, 0])
         top = log_rate + 0.5 * covariance[:, 0, 0]
         rate = _exponential(top)
@@ -89,22 +80,12 @@ class Poisson(Likelihood):
         value = count * log_rate - rate - special.gammaln(count + 1)
         return Expected(value, column(count - moving), square(-0.5 * moving))
 
-    def curvature(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         count, log_rate = self._exposed(y, mean[:, 0])
         rate = _exponential(log_rate + 0.5 * covariance[:, 0, 0])
         return column(count - rate), square(rate)
 
-    def first_site(
-        self,
-        y: Float[np.ndarray, "N ..."],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def first_site(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         """A count far below its predicted rate begins at its own mode, firmly."""
         count, log_rate = self._exposed(y, mean[:, 0])
         variance = covariance[:, 0, 0]
@@ -114,44 +95,34 @@ class Poisson(Likelihood):
         return column(gradient), square(precision)
 
     def predictive_parts(
-        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+        self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         variance = covariance[:, 0, 0]
         log_rate = np.minimum(mean[:, 0] + 0.5 * variance, _LARGEST_LOG_RATE)
-        rate = np.exp(log_rate)
-        # rate²·(e^v − 1), in an order in which nothing is zero times infinity
-        with np.errstate(over="ignore"):
-            return rate, rate, np.exp(2 * log_rate + variance) * -np.expm1(-variance)
+        rate, _, between = exponential(log_rate, variance)
+        return rate, rate, between
 
-    def cdf(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         count, log_rate = self._exposed(y, f[..., 0])
         below = upper_gamma(np.floor(np.maximum(count, 0.0)) + 1, _exponential(log_rate))
         return np.where(count < 0, 0.0, below)
 
-    def smooth_cdf(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def smooth_cdf(self, y: Observed, f: Latent) -> Values:
         below = upper_gamma(np.maximum(y, -1 + 1e-12) + 1, _exponential(f[..., 0]), _LARGE_COUNT)
         return np.where(y <= -1, 0.0, below)
 
-    def waiting(
-        self, y: Float[np.ndarray, "..."]
-    ) -> tuple[Float[np.ndarray, "*#b"], float, Float[np.ndarray, "*#b"]]:
+    def waiting(self, y: Observed) -> tuple[Values, float, Values]:
         """The time of event y + 1 at rate one."""
         return y + 1, np.inf, np.log(np.maximum(y + 1, 1e-300))
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         rate = _exponential(f[..., 0])
         return rate, rate
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(np.minimum(_exponential(f[..., 0]), _LARGEST_DRAWN)).astype(float)
 
-    def _exposed(
-        self, y: Float[np.ndarray, "..."], f: Float[np.ndarray, "*#b"]
-    ) -> tuple[Float[np.ndarray, "*#b"], Float[np.ndarray, "*#b"]]:
+    def _exposed(self, y: Observed, f: Values) -> tuple[Values, Values]:
         """The counts, and the logarithms of their rates."""
         if not self.exposure:
             return y, f
@@ -159,5 +130,5 @@ class Poisson(Likelihood):
         return count, f + np.log(exposure)
 
 
-def _exponential(log_rate: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+def _exponential(log_rate: Values) -> Values:
     return np.exp(np.minimum(log_rate, _LARGEST_LOG_RATE))

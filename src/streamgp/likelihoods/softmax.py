@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.errors import ConfigurationError, problem
 from streamgp.likelihoods import quadrature
 
 
@@ -39,11 +38,3 @@ def average_bend(
     average = quadrature.average(weights, p)
     second = np.transpose(p, (1, 2, 0)) * weights @ np.swapaxes(p, 0, 1)
     return average, average[..., None] * np.eye(p.shape[-1]) - second
-
-
-def check_classes(classes: int) -> None:
-    """Raise where there are not at least two."""
-    if not (isinstance(classes, int) and classes >= 2):
-        raise ConfigurationError(
-            problem("at least 2 classes", repr(classes), "Count every class there can be.")
-        )

@@ -1,15 +1,18 @@
 """Real values with outliers."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from streamgp.likelihoods.base import LEVELS, Expected, Likelihood, column, square
+from streamgp.likelihoods.algebra import column, log_normal, square
+from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
+from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
 from streamgp.likelihoods.gaussian import Gaussian
 from streamgp.likelihoods.quadrature import log_sum
+from streamgp.numerics.special import digamma_step, log_gamma_step
 from streamgp.parameters import Parameter, fixed, positive
 from streamgp.registry import storable
 
@@ -18,8 +21,6 @@ _FIRST, _LAST = -70 * _PER_UNIT, 4 * _PER_UNIT
 _UNIT = np.linspace(0.0, 1.0, 96)[:, None]
 _HIGH = 3.7
 _FARTHEST = 1e300
-_MANY = 200.0  # degrees of freedom from which ratios of gamma functions are expansions
-_LOG_2PI = np.log(2 * np.pi)
 _WEIGHTLESS = -45.0  # log weight that no probability shows
 
 
@@ -48,11 +49,11 @@ class StudentT(Likelihood):
     scale: Parameter = None
     df: Parameter = None
 
-    def start(self, y: Float[np.ndarray, " N"]) -> "StudentT":
+    def start(self, y: Observed) -> "StudentT":
         _, scale = self.location(y)
         return StudentT(positive(self.scale, 0.3 * scale[0]), positive(self.df, fixed(4.0)))
 
-    def location(self, y: Float[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
+    def location(self, y: Observed) -> tuple[np.ndarray, np.ndarray]:
         """Median and the middle half's width, which outliers do not move."""
         offset, scale = Gaussian().location(y)
         low, middle, high = np.quantile(y, [0.25, 0.5, 0.75]) if len(y) else (0.0, 0.0, 0.0)
@@ -64,141 +65,97 @@ class StudentT(Likelihood):
     def offset_spread(self) -> Float[np.ndarray, " J"]:
         return np.full(1, LEVELS)
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_density(self, y: Observed, f: Latent) -> Values:
         ratio = self._ratio(y, f)
         return self._peak() - 0.5 * (self.df + 1) * np.log1p(np.minimum(ratio**2, _FARTHEST))
 
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def derivatives(self, y: Observed, f: Latent) -> Slopes:
         ratio = self._ratio(y, f)
         width = np.sqrt(self.df) * self.scale
         shrink = 1 / (1 + np.minimum(ratio**2, _FARTHEST))
         slope = (self.df + 1) / width * ratio * shrink
         return column(slope), square((self.df + 1) / width**2 * (1 - 2 * shrink) * shrink)
 
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
+    def parameter_gradient(self, y: Observed, f: Latent) -> ByName:
         distance = np.minimum(self._ratio(y, f) ** 2, _FARTHEST)
         return self._by_parameters(np.log1p(distance), distance / (1 + distance))
 
-    def expected(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
+    def expected(self, y: Observed, mean: Means, covariance: Covariances) -> Expected:
         part, width = self._expected_log1p(y, mean, covariance), self.df * self.scale**2
         half = 0.5 * (self.df + 1)
         by_mean = 2 * half * (y - mean[:, 0]) / width * part.by_distance
         by_variance = -half / width * part.by_spread
         return Expected(self._peak() - half * part.value, column(by_mean), square(by_variance))
 
-    def expected_parameter_rows(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
+    def expected_parameter_rows(self, y: Observed, mean: Means, covariance: Covariances) -> ByName:
         part = self._expected_log1p(y, mean, covariance)
         by_log_width = part.distance * part.by_distance + part.spread * part.by_spread
         return self._by_parameters(part.value, by_log_width)
 
-    def curvature(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
+    def curvature(self, y: Observed, mean: Means, covariance: Covariances) -> Slopes:
         _, slope, half_bend = self.expected(y, mean, covariance)
         return slope, np.maximum(-2 * half_bend, 0.0)
 
-    def log_predictive(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
+    def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         precision, log_weights = self._precisions()
         total = covariance[:, 0, 0] + self.scale**2 / precision[:, None]
         square_distance = np.minimum(np.abs(y - mean[:, 0]), 1e150) ** 2
-        log_normal = -0.5 * (square_distance / total + np.log(total) + _LOG_2PI)
-        return log_sum(log_normal + log_weights[:, None], np.ones(len(precision)))
+        given_precision = log_normal(square_distance, total) + log_weights[:, None]
+        return log_sum(given_precision, np.ones(len(precision)))
 
-    def predictive_cdf(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
+    def predictive_cdf(self, y: Observed, mean: Means, covariance: Covariances) -> Values:
         precision, log_weights = self._precisions()
         heavy = log_weights > _WEIGHTLESS
         total = covariance[:, 0, 0] + self.scale**2 / precision[heavy, None]
         return np.exp(log_weights[heavy]) @ special.ndtr((y - mean[:, 0]) / np.sqrt(total))
 
     def predictive_parts(
-        self, mean: Float[np.ndarray, "N J"], covariance: Float[np.ndarray, "N J J"]
+        self, mean: Means, covariance: Covariances
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         centre, noise = self.moments(mean)
         return centre, noise, covariance[:, 0, 0]
 
-    def cdf(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def cdf(self, y: Observed, f: Latent) -> Values:
         return special.stdtr(self.df, (y - f[..., 0]) / self.scale)
 
-    def log_tail(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> Float[np.ndarray, "*#b"]:
+    def log_tail(self, y: Observed, f: Latent, upper: bool) -> Values:
         z = (y - f[..., 0]) / self.scale
         with np.errstate(divide="ignore"):
             return np.log(special.stdtr(self.df, -z if upper else z))
 
-    def tail_derivatives(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"], upper: bool
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
+    def tail_derivatives(self, y: Observed, f: Latent, upper: bool) -> Slopes:
         """The slope is ±p(y)/P, and its own derivative follows by the quotient rule."""
         slope = np.exp(self.log_density(y, f) - self.log_tail(y, f, upper))
         slope = slope if upper else -slope
         return column(slope), square(slope * (self.gradient(y, f)[..., 0] - slope))
 
-    def moments(self, f: Float[np.ndarray, "*#b J"]) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, f: Latent) -> tuple[np.ndarray, np.ndarray]:
         centre, df = f[..., 0], self.df
         variance = self.scale**2 * df / (df - 2) if df > 2 else np.inf if df > 1 else np.nan
         return (centre if df > 1 else centre + np.nan), np.full(centre.shape, variance)
 
-    def sample(self, f: Float[np.ndarray, "*#b J"], rng: np.random.Generator) -> np.ndarray:
+    def sample(self, f: Latent, rng: np.random.Generator) -> np.ndarray:
         return f[..., 0] + self.scale * rng.standard_t(self.df, f.shape[:-1])
 
     def _peak(self) -> float:
         """The log density of y = f."""
-        return _log_gamma_step(0.5 * self.df) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
+        return log_gamma_step(0.5 * self.df) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
 
-    def _ratio(
-        self, y: Float[np.ndarray, "*#b"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
+    def _ratio(self, y: Observed, f: Latent) -> Values:
         """What log p is −½(df + 1)·log1p of, before it is squared."""
         ratio = (y - f[..., 0]) / (np.sqrt(self.df) * self.scale)
         return np.clip(ratio, -1e150, 1e150)
 
-    def _by_parameters(self, log1p: np.ndarray, by_log_width: np.ndarray) -> dict[str, Any]:
+    def _by_parameters(self, log1p: np.ndarray, by_log_width: np.ndarray) -> ByName:
         """From E[log(1 + r²/width)] and minus its derivative by log width, width = df·scale²."""
         half = 0.5 * (self.df + 1)
-        by_peak = 0.5 * _digamma_step(0.5 * self.df) - 0.5 / self.df
+        by_peak = 0.5 * digamma_step(0.5 * self.df) - 0.5 / self.df
         return {
             "scale": (2 * half * by_log_width - 1) / self.scale,
             "df": by_peak - 0.5 * log1p + half * by_log_width / self.df,
         }
 
-    def _expected_log1p(
-        self,
-        y: Float[np.ndarray, " N"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> "_Log1p":
+    def _expected_log1p(self, y: Observed, mean: Means, covariance: Covariances) -> "_Log1p":
         width = self.df * self.scale**2
         distance = np.minimum(self._ratio(y, mean) ** 2, _FARTHEST)
         return _expected_log1p(distance, covariance[:, 0, 0] / width)
@@ -219,14 +176,14 @@ class StudentT(Likelihood):
 class _Log1p(NamedTuple):
     """E[log(1 + r²/width)], by what it is of, and the derivatives by these two."""
 
-    distance: Float[np.ndarray, " N"]
-    spread: Float[np.ndarray, " N"]
-    value: Float[np.ndarray, " N"]
-    by_distance: Float[np.ndarray, " N"]
-    by_spread: Float[np.ndarray, " N"]
+    distance: Values
+    spread: Values
+    value: Values
+    by_distance: Values
+    by_spread: Values
 
 
-def _expected_log1p(distance: Float[np.ndarray, " N"], spread: Float[np.ndarray, " N"]) -> _Log1p:
+def _expected_log1p(distance: Values, spread: Values) -> _Log1p:
     """E[log(1 + x²)] for x ~ N(√distance, spread), however narrow or wide that is.
 
     With log(1 + x) = ∫ (1 − exp(−ux))·exp(−u) du/u, where r integrates out. In log u the integrand
@@ -243,17 +200,3 @@ def _expected_log1p(distance: Float[np.ndarray, " N"], spread: Float[np.ndarray,
     by_distance = np.sum(kept, axis=0)
     by_spread = by_distance - 2 * distance * np.einsum("kn,kn->n", kept, pull)
     return _Log1p(distance, spread, value, by_distance, by_spread)
-
-
-def _log_gamma_step(a: float) -> float:
-    """log Γ(a + ½) − log Γ(a), whose parts cancel for large a."""
-    if a < 0.5 * _MANY:
-        return special.gammaln(a + 0.5) - special.gammaln(a)
-    return 0.5 * np.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
-
-
-def _digamma_step(a: float) -> float:
-    """ψ(a + ½) − ψ(a)."""
-    if a < 0.5 * _MANY:
-        return special.psi(a + 0.5) - special.psi(a)
-    return 1 / (2 * a) + 1 / (8 * a**2) - 1 / (64 * a**4) + 1 / (128 * a**6)

@@ -4,10 +4,12 @@ import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
+from streamgp.likelihoods.algebra import each
 from streamgp.likelihoods.annotated import Annotated
-from streamgp.likelihoods.base import Expected, each
+from streamgp.likelihoods.arrays import ByName, Covariances, Means, Observed, Values
+from streamgp.likelihoods.modifier import of_base
 from streamgp.parameters import replaced
 from streamgp.registry import storable
 
@@ -34,127 +36,33 @@ class Weighted(Annotated):
 
     annotation: ClassVar[str] = "weight"
 
-    @property
-    def conjugate(self) -> bool:  # type: ignore[override]
-        return self.base.conjugate
+    ordered = of_base("ordered")
+    classes = of_base("classes")
 
-    @property
-    def ordered(self) -> bool:  # type: ignore[override]
-        return self.base.ordered
+    def with_least_noise(self, part: float, y: Observed) -> "Weighted":
+        return replaced(self, base=self.base.with_least_noise(part, self.values_of(y)))
 
-    @property
-    def classes(self) -> int:  # type: ignore[override]
-        return self.base.classes
-
-    def with_least_noise(self, part: float, y: Float[np.ndarray, "N C"]) -> "Weighted":
-        base = self.base.with_least_noise(part, self.values_of(y))
-        return replaced(self, base=base)
-
-    @property
-    def scales_sites(self) -> bool:
-        return self.base.scales_sites
-
-    @property
-    def strength(self) -> float:
-        return self.base.strength
-
-    def strength_gradient(self, by_log_strength: float) -> dict[str, Any]:
-        return {"base": self.base.strength_gradient(by_log_strength)}
-
-    def valid(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
+    def valid(self, y: Observed) -> Bool[np.ndarray, " N"]:
         y, weight = self.parted(y)
         return self.base.valid(y) & np.isfinite(weight) & (weight >= 0)
 
-    def log_density(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b"]:
-        y, weight = self.parted(y)
-        return weight * self.base.log_density(y, f)
-
-    def derivatives(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> tuple[Float[np.ndarray, "*#b J"], Float[np.ndarray, "*#b J J"]]:
-        y, weight = self.parted(y)
-        gradient, hessian = self.base.derivatives(y, f)
-        return weight[..., None] * gradient, weight[..., None, None] * hessian
-
-    def gradient(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> Float[np.ndarray, "*#b J"]:
-        y, weight = self.parted(y)
-        return weight[..., None] * self.base.gradient(y, f)
-
-    def parameter_gradient(
-        self, y: Float[np.ndarray, "*#b C"], f: Float[np.ndarray, "*#b J"]
-    ) -> dict[str, Any]:
-        y, weight = self.parted(y)
-        batch = len(np.broadcast_shapes(weight.shape, f.shape[:-1]))
-        gradients = self.base.parameter_gradient(y, f)
-        return {"base": each(lambda part: _times(weight, part, batch), gradients)}
-
-    def expected(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Expected:
-        y, weight = self.parted(y)
-        return Expected(*(_times(weight, p, 1) for p in self.base.expected(y, mean, covariance)))
-
-    def expected_parameter_rows(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
-        y, weight = self.parted(y)
-        rows = self.base.expected_parameter_rows(y, mean, covariance)
-        return {"base": each(lambda part: _times(weight, part, 1), rows)}
-
-    def curvature(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        y, weight = self.parted(y)
-        gradient, precision = self.base.curvature(y, mean, covariance)
-        return _times(weight, gradient, 1), _times(weight, precision, 1)
-
-    def site_gradient(
-        self,
-        y: Float[np.ndarray, "N C"],
-        offset: Float[np.ndarray, "N J"],
-        by_linear: Float[np.ndarray, "N J"],
-        by_precision: Float[np.ndarray, "N J J"],
-    ) -> dict[str, Any]:
-        y, weight = self.parted(y)
-        slopes = _times(weight, by_linear, 1), _times(weight, by_precision, 1)
-        return {"base": self.base.site_gradient(y, offset, *slopes)}
-
-    def first_site(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        y, weight = self.parted(y)
-        gradient, precision = self.base.first_site(y, mean, covariance)
-        return _times(weight, gradient, 1), _times(weight, precision, 1)
-
-    def log_predictive(
-        self,
-        y: Float[np.ndarray, "N C"],
-        mean: Float[np.ndarray, "N J"],
-        covariance: Float[np.ndarray, "N J J"],
-    ) -> Float[np.ndarray, " N"]:
-        y, weight = self.parted(y)
-        return weight * self.base.log_predictive(y, mean, covariance)
-
-    def is_value(self, y: Float[np.ndarray, "N C"]) -> Bool[np.ndarray, " N"]:
+    def is_value(self, y: Observed) -> Bool[np.ndarray, " N"]:
         return self.base.is_value(self.values_of(y))
 
+    def told(self, method: str, y: Observed, *about: Any) -> Any:
+        found = super().told(method, y, *about)
+        weight = self.parted(y)[1]
+        axes = max(weight.ndim, about[0].ndim - 1)  # those of rows and nodes, before any other
+        return each(lambda part: _times(weight, part, axes), found)
 
-def _times(weight: np.ndarray, values: np.ndarray, batch: int) -> np.ndarray:
-    """The product, where `values` have `batch` axes that the weight's are the last of."""
-    return weight.reshape(*weight.shape, *[1] * (values.ndim - batch)) * values
+    def site_gradient(
+        self, y: Observed, offset: Means, by_linear: Means, by_precision: Covariances
+    ) -> ByName:
+        weight: Values = self.parted(y)[1]
+        by = _times(weight, by_linear, 1), _times(weight, by_precision, 1)
+        return super().told("site_gradient", y, offset, *by)
+
+
+def _times(weight: np.ndarray, values: np.ndarray, axes: int) -> np.ndarray:
+    """The product, where the weight's axes are the last of the first so many of `values`."""
+    return weight.reshape(*weight.shape, *[1] * (values.ndim - axes)) * values

@@ -8,6 +8,8 @@ _SHIFT = 8  # from here on the expansion of the trigamma function is right to 1e
 _LARGE = 1e3  # likewise for that of the incomplete gamma function
 _FAR = 100.0  # deviations from which the bend of a normal tail is an expansion
 _SMALL_RATIO = 0.02
+FAR_PAST = 600.0  # how far past a the logarithm of an upper incomplete gamma function is a fraction
+_MANY = 100.0  # from which ratios of gamma functions are expansions
 
 # Bernoulli numbers B₂, B₄, …, the coefficients of 1/x³, 1/x⁵, … in the trigamma function.
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
@@ -61,6 +63,48 @@ def upper_gamma(
     result[is_large] = _temme(a[is_large], x[is_large])
     result[~is_large] = special.gammaincc(a[~is_large], x[~is_large])
     return result
+
+
+def log_upper_gamma(a: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+    """log Q(a, x), also where Q is too small to be a number."""
+    far = x > a + FAR_PAST
+    near = np.log(special.gammaincc(a, np.where(far, a, x)))
+    x = np.maximum(x, a + FAR_PAST)
+    tail = a * np.log(x) - x - special.gammaln(a) - np.log(x + 1 - a - gamma_fraction(a, x))
+    return np.where(far, tail, near)
+
+
+def gamma_fraction(a: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+    """What Legendre's continued fraction x^a·exp(−x)/Γ(a, x) = x + 1 − a − … goes on with."""
+    fraction = np.zeros(np.shape(x))
+    for i in range(20, 0, -1):
+        fraction = i * (i - a) / (x + 2 * i + 1 - a - fraction)
+    return fraction
+
+
+def log_lower_gamma(a: float, x: Float[np.ndarray, "*#b"]) -> Float[np.ndarray, "*#b"]:
+    """log P(a, x), P = 1 − Q, also where P is too small to be a number: its series then."""
+    small = x < 0.5 * (a + 1)
+    near = np.log(special.gammainc(a, np.where(small, a, x)))
+    x = np.where(small, x, 0.5)
+    series = np.ones(x.shape)
+    for i in range(50, 0, -1):
+        series = 1 + x / (a + i) * series
+    return np.where(small, a * np.log(x) - x - special.gammaln(a + 1) + np.log(series), near)
+
+
+def log_gamma_step(a: float) -> float:
+    """log Γ(a + ½) − log Γ(a), whose parts cancel for large a."""
+    if a < _MANY:
+        return special.gammaln(a + 0.5) - special.gammaln(a)
+    return 0.5 * np.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
+
+
+def digamma_step(a: float) -> float:
+    """ψ(a + ½) − ψ(a)."""
+    if a < _MANY:
+        return special.psi(a + 0.5) - special.psi(a)
+    return 1 / (2 * a) + 1 / (8 * a**2) - 1 / (64 * a**4) + 1 / (128 * a**6)
 
 
 @np.errstate(divide="ignore", invalid="ignore")

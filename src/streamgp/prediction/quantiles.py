@@ -52,7 +52,7 @@ def quantiles(
     level = np.asarray(level, float)
     shape = np.broadcast_shapes(level.shape, (rows,))
     levels = np.broadcast_to(level, shape)
-    closed = family.predictive_quantile(levels, mean, covariance)
+    closed = family.predictive_value(special.ndtri(levels), mean, covariance)
     if closed is not None:
         return closed
     levels = levels.reshape(int(np.prod(shape[:-1])), rows)
