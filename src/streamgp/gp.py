@@ -215,7 +215,7 @@ class ContinualGP(plot.Drawn):
 
     @property
     def inducing_points(self) -> tuple[Float[np.ndarray, "_ P"], ...]:
-        """The inducing points of each latent function; the inputs of kept rows, if there are any."""
+        """The inducing points of each latent function, or the inputs of kept rows."""
         return () if self.state is None else self.state.points
 
     @property

@@ -63,9 +63,9 @@ def _latents(model: sgp.ContinualGP) -> Table:
 
 def _budget(model: sgp.ContinualGP) -> str | None:
     """How much of the budget of inducing points is in use; None if there is no budget."""
-    if model.engine == "chain":  # it has as many times as the stream needs
+    if model.kept_rows:
         return None
-    budget = model._version.updater.engines.strategy.budget
+    budget = model._version.updater.engines.budget
     if budget is None or not model.inducing_points:
         return None
     most = max(len(points) for points in model.inducing_points)

@@ -17,12 +17,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from streamgp.inference.engine import AnyLearner, AnyState
-from streamgp.numerics.differences import expanded, with_right_sign
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Gaussian, Likelihood, StudentT
 from streamgp.model.means import Constant
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
+from streamgp.numerics.differences import expanded, with_right_sign
 from streamgp.parameters import (
     Positive,
     Real,

@@ -97,7 +97,7 @@ class Engines:
         if keep not in (AUTO, None) and (type(keep) is not int or keep < 0):
             raise ConfigurationError(
                 problem(
-                    "a number of rows for `keep`, zero or more, None for all, or \"auto\"",
+                    'a number of rows for `keep`, zero or more, None for all, or "auto"',
                     repr(keep),
                     "The default suits most streams.",
                 )
@@ -132,6 +132,11 @@ class Engines:
     def allows_chain(self) -> bool:
         """Whether a single input may be time."""
         return self.allows_rows and self.choice != "dense"
+
+    @property
+    def budget(self) -> int | None:
+        """How many inducing points a latent function may have; None where there is no limit."""
+        return None if self.allows_rows else self._placer.strategy.budget
 
     @functools.cached_property
     def sparse(self) -> Engine:

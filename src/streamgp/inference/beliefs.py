@@ -10,7 +10,6 @@ from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_size, prior_of, with_free
 
 
-
 class Beliefs(NamedTuple):
     """Normal priors on the free vector.
 

@@ -10,7 +10,6 @@ from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites, times
 from streamgp.model.multitask import MultiTaskGP, of_groups
 
-
 _NOTHING = 1e-200  # the precision of a row that says nothing
 
 
@@ -71,7 +70,9 @@ def expected_log_sites(batch: Batch, rows: RowSites, at_rows: Marginals) -> floa
         if group.is_observed:
             own, run, within = group.flat, group.run, group.within
             total += float((rows.linear[own] - 0.5 * pull[own]) @ mean[own])
-            total -= 0.5 * float(np.vdot(rows.precision[run][within], at_rows.explained[run][within]))
+            total -= 0.5 * float(
+                np.vdot(rows.precision[run][within], at_rows.explained[run][within])
+            )
     return total
 
 

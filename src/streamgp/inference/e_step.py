@@ -145,9 +145,9 @@ def exact_sites_at(
         return held
     linear = held.linear.copy()
     precision = tuple(p.copy() for p in held.precision)
-    for group, likelihood, offset, place in of_groups(model, batch, offset, precision):
+    for group, likelihood, own_offset, place in of_groups(model, batch, offset, precision):
         if likelihood.conjugate:
-            own = likelihood.curvature(group.y, offset, np.zeros(place.shape))
+            own = likelihood.curvature(group.y, own_offset, np.zeros(place.shape))
             slope, place[:] = counted(batch, group, *own)
             linear[group.flat] = slope.ravel()
     return RowSites(linear, precision)

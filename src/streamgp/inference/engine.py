@@ -90,6 +90,18 @@ class AnyLearner(Protocol):
         """How many times more data there are at least when hyperparameters are learned again."""
 
     @property
+    def brief(self) -> int:
+        """How many evaluations of the bound an M step gets that goes on from a recent one."""
+
+    @property
+    def rows_to_race(self) -> int:
+        """How many rows tell starts of learning apart."""
+
+    @property
+    def evaluations_to_compare(self) -> int:
+        """How many evaluations of the bound the present hyperparameters and new ones get."""
+
+    @property
     def rows_together(self) -> int:
         """How many rows are held in memory together."""
 

@@ -9,7 +9,7 @@ from streamgp.data.batch import Batch, Group
 from streamgp.inference.e_step import counted
 from streamgp.inference.sites import RunBlocks
 from streamgp.likelihoods import Likelihood
-from streamgp.likelihoods.base import each
+from streamgp.likelihoods.algebra import each
 from streamgp.model.multitask import MultiTaskGP, of_groups
 
 
@@ -57,8 +57,9 @@ def _by_parameters(
     """Derivatives by the parameters of a likelihood, of rows that stand for several each."""
     if batch.count is None or batch.energy is None:
         return likelihood.expected_parameter_gradient(group.y, mean, covariance)
+    count = batch.count[group.rows]
     rows = likelihood.expected_parameter_rows(group.y, mean, covariance)
-    found = each(lambda own: np.tensordot(batch.count[group.rows], own, 1), rows)
+    found = each(lambda own: np.tensordot(count, own, 1), rows)
     scatter = -0.5 * likelihood.strength * float(np.sum(batch.energy[group.rows]))
     return summed(found, likelihood.strength_gradient(scatter))
 

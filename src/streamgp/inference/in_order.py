@@ -103,7 +103,9 @@ class InOrder:
         self.sites = exact_sites(setting, no_sites(setting))
         self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
 
-    def learn_all(self, mean: Float[np.ndarray, " R"], covariance: Float[np.ndarray, "R R"]) -> None:
+    def learn_all(
+        self, mean: Float[np.ndarray, " R"], covariance: Float[np.ndarray, "R R"]
+    ) -> None:
         """Find the sites of all rows of a small batch; see `learn`."""
         batch = self.setting.batch
         block = Block.of(batch, np.argsort(batch.order))

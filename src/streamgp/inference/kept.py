@@ -77,7 +77,7 @@ class Kept:
         return Kept(*[column[which] for column in self.columns()])
 
     def in_time(self, rows: Rows) -> tuple["Kept", Int[np.ndarray, " N"]]:
-        """With new rows in the order of time, whose sites say nothing yet, and where each of them is.
+        """With new rows in the order of time, whose sites say nothing yet, and where each is.
 
         A new row comes after all others of its time.
         """
@@ -179,7 +179,7 @@ def cut(rows: Kept) -> tuple[Kept, ...]:
 
 
 def cut_in_time(rows: Kept) -> tuple[Kept, ...]:
-    """Rows over time as blocks. No two blocks have rows of one time, so that a time tells where one goes."""
+    """Rows over time as blocks. No two have rows of one time: a time tells where one goes."""
     found, begin = [], 0
     while begin < rows.size:
         end = begin + SIZE

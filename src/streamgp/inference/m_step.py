@@ -12,6 +12,7 @@ Objective = Callable[[Vector], Answer]
 
 _SUFFICIENT = 1e-4  # Armijo: part of the promised decrease that a step must deliver
 FLAT = 1e-6  # a gradient, or a gain, per observation below which nothing is left to do
+_QUIET = 2  # steps in a row that gain next to nothing: a single one may only have been short
 _LONGEST = 2.0  # a step moves no log-parameter by more than this
 
 
@@ -28,7 +29,7 @@ def maximise(
             plain gradient.
         start: Where to begin.
         evaluations: How many are allowed.
-        gain: It ends at a step that gains less, or less than `FLAT`.
+        gain: It ends at two steps in a row that gain less each, or less than `FLAT`.
     """
     if not len(start):
         return start, 0
@@ -37,7 +38,7 @@ def maximise(
     if not _is_usable(value, gradient):
         return start, count
     inverse_hessian, length = np.eye(len(start)), 1.0
-    done = np.max(np.abs(gradient)) < FLAT
+    done, quiet = np.max(np.abs(gradient)) < FLAT, 0
     while not done and count < evaluations:
         direction = _bounded(inverse_hessian @ gradient)
         slope = gradient @ direction
@@ -48,7 +49,8 @@ def maximise(
         if _is_usable(new_value, new_gradient) and new_value >= enough:
             step, change = trial - point, gradient - new_gradient
             inverse_hessian = _updated(inverse_hessian, step, change, first=count == 2)
-            done = np.max(np.abs(new_gradient)) < FLAT or new_value - value < max(gain, FLAT)
+            quiet = quiet + 1 if new_value - value < max(gain, FLAT) else 0
+            done = np.max(np.abs(new_gradient)) < FLAT or quiet == _QUIET
             point, value, gradient, length = trial, new_value, new_gradient, 1.0
         else:
             length /= 4

@@ -21,9 +21,6 @@ _SHORT_START = 0.25
 # others, whose variance is fixed at one: in a small first batch, a function too many that changes
 # from row to row explains noise, and what it learned so stays.
 _DOUBT, _DOUBT_AMONG_OTHERS = 1.5, 1.0
-# The same below the centre of the prior, from three inputs on. No budget of points covers such
-# ground in short lengthscales, but a first batch of few rows can be explained by them row by row.
-_DOUBT_OF_SHORT, _MANY_INPUTS = 0.35, 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,8 +35,6 @@ class ScaledKernel(Kernel):
 
     # Parameters that may have one number per input column.
     per_column: ClassVar[tuple[str, ...]] = ("lengthscale",)
-    # Whether functions forget their values beyond a lengthscale, so that short ones need points.
-    is_local: ClassVar[bool] = True
 
     lengthscale: Parameter = None
     variance: Parameter = None
@@ -48,9 +43,7 @@ class ScaledKernel(Kernel):
         usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
         doubt = _DOUBT_AMONG_OTHERS if isinstance(variance, Frozen) else _DOUBT
         first = _SHORT_START if len(spread) == 1 else 1.0
-        is_doubted = self.is_local and len(spread) >= _MANY_INPUTS
-        below = _DOUBT_OF_SHORT / doubt if is_doubted else 1.0
-        start = Positive(first * usual, centre=usual, spread=doubt, below=below)
+        start = Positive(first * usual, centre=usual, spread=doubt)
         ready = filled(self, lengthscale=start, variance=variance)
         for name, node in fields_of(ready):
             _check_shape(name, node, len(spread) if name in self.per_column else 1)
@@ -71,8 +64,6 @@ class Linear(ScaledKernel):
         lengthscale: The distance from the centre at which the variance is reached. See `RBF`.
         variance: The variance of the functions. See `RBF`.
     """
-
-    is_local = False
 
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         a, b = self._coordinates(x1, x2)

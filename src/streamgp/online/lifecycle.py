@@ -16,7 +16,6 @@ from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.model.specification import Specification, no_observations
 from streamgp.parameters import (
     free_size,
-    free_vector,
     prior_of,
     recentred,
     replaced,

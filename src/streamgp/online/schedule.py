@@ -23,7 +23,6 @@ _SEVERAL = 5000  # as long as there are no more; from then on it grows with the 
 _FARTHEST = 10  # up to one over this
 _OFTEN = 10  # such M steps come that many times as often as `every` says
 _ANEW = 2.0  # growth of the data between two times that learning begins anew
-_BRIEF = 4  # evaluations of the bound in an M step that goes on from a recent one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +35,7 @@ class Schedule:
         channels: The likelihood of each channel, by name.
         on_rows: Whether hyperparameters are learned from rows, old ones and new ones.
         growth: Of the data between two M steps on rows, once there are some.
+        brief: How many evaluations of the bound an M step gets that goes on from a recent one.
     """
 
     rule: VEM | None
@@ -43,6 +43,7 @@ class Schedule:
     channels: Mapping[str, Likelihood]
     on_rows: bool = False
     growth: float = 1.0
+    brief: int = 4
 
     def is_due(
         self, progress: Progress, rows: Rows, surprise: Callable[[], float], *, learn: bool
@@ -88,7 +89,7 @@ class Schedule:
         grown = _growths(progress.total + rows.size) > _growths(progress.learned_at)
         if grown or progress.doubt.is_strong:
             return self.rule
-        return dataclasses.replace(self.rule, evaluations=min(_BRIEF, self.rule.evaluations))
+        return dataclasses.replace(self.rule, evaluations=min(self.brief, self.rule.evaluations))
 
     def samples_before_next(self, progress: Progress, rows: Rows, *, learn: bool) -> int:
         """How many of these samples, taken one by one, come before one that learns."""

@@ -22,7 +22,7 @@ def described(name: str, live: Live, waiting: int) -> dict[str, Any]:
             "latest": latest(model),
             "inducing_points": [len(points) for points in model.inducing_points],
             "open_variance": model.open_variance,
-            "budget": model._version.updater.engines.strategy.budget,
+            "budget": model._version.updater.engines.budget,
             "seconds_since_last": live.silence,
             "waiting": waiting,
             "alarms": kept.alarms,

@@ -116,7 +116,7 @@ def check_size(model: sgp.ContinualGP, limits: Limits) -> None:
         _at_most(likelihood.latents, _CLASSES, f"latent parameters of channel {name!r}")
         _at_most(likelihood.observation_dim, _CLASSES, f"numbers per row of channel {name!r}")
     updater = model._version.updater
-    budget = updater.engines.strategy.budget
+    budget = updater.engines.budget
     if budget is not None:
         _at_most(budget, limits.inducing, "inducing points of a latent function")
     rule = updater.engines.settings.learning

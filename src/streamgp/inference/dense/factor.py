@@ -1,7 +1,7 @@
 """The factor: rows as scalar observations with noise of unit variance, and what follows from them.
 
-A row's site exp(bᵀg − ½gᵀPg) with P = SSᵀ is the likelihood of S⁻¹b = Sᵀg + noise. With the design
-of Sᵀg, its covariance C, LLᵀ = I + C and z = L⁻¹S⁻¹b, everything is read through ℓ = L⁻¹Cov(Sᵀg, ·):
+A row's site exp(bᵀg − ½gᵀPg) with P = SSᵀ is the likelihood of S⁻¹b = Sᵀg + noise. With the
+covariance C of Sᵀg, LLᵀ = I + C and z = L⁻¹S⁻¹b, everything is read through ℓ = L⁻¹Cov(Sᵀg, ·):
 
     mean ℓᵀz,  covariance prior − ℓᵀℓ,  log ∫ p(g) t(g) dg = ½|S⁻¹b|² − ½|z|² − Σ log diag L.
 

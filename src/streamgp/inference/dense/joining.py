@@ -1,7 +1,7 @@
 """Joining: a table that has grown beyond its limit, with fewer rows that say nearly the same.
 
-Two rows of a channel with precisions m and n, taken for one, lose ½ mn/(m + n)·Var_q(f − f') nats in
-expectation. The pairs that lose least are joined, many at a time. What is joined is what rows have
+Two rows of a channel with precisions m and n, taken for one, lose ½ mn/(m + n)·Var_q(f − f') nats
+in expectation. The pairs that lose least are joined, many at a time. What is joined is what rows have
 over the present posterior mean, so that no known change of f counts as noise. Rows of normal noise
 add up: count, mean, and an energy that takes up Var_q(f − f'). Others are joined as sites.
 """
@@ -184,7 +184,10 @@ def _of_pairs(
     found = Kept(x, one.channel, np.full(one.y.shape, np.nan), count, 0 * count, *_none(one))
     if adds_up(model)[int(one.channel[0])]:
         offset = there.mean - there.centred
-        rest = [own.y[:, 0] - offset - known.mean[at, 0] for own, at in zip((one, other), pairs)]
+        rest = [
+            own.y[:, 0] - offset - known.mean[at, 0]
+            for own, at in zip((one, other), pairs, strict=True)
+        ]
         found.y[:, 0] = there.mean + share[:, 0] * rest[0] + (1 - share[:, 0]) * rest[1]
         mass = one.count * other.count / count
         energy = mass * ((rest[0] - rest[1]) ** 2 + spread[:, 0])

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -68,6 +68,9 @@ class DenseLearner:
     on_rows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = False
     rows_together: ClassVar[int] = 512
+    rows_to_race: ClassVar[int] = 320
+    evaluations_to_compare: ClassVar[int] = 1
+    brief: ClassVar[int] = 20
     growth: ClassVar[float] = 1.25
     least_noise: ClassVar[float] = 1e-4
     samples_together: ClassVar[int] = 1024
@@ -124,7 +127,9 @@ class DenseLearner:
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
 
-    def trying(self, state: DenseState, rows: Rows, start: MultiTaskGP) -> tuple[MultiTaskGP, float]:
+    def trying(
+        self, state: DenseState, rows: Rows, start: MultiTaskGP
+    ) -> tuple[MultiTaskGP, float]:
         """The hyperparameters that a step learns from there, and its bound, up to a constant.
 
         E steps end early, as it is whole nats that tell good starts from poor ones.
@@ -184,9 +189,7 @@ class DenseLearner:
         )
         return limited(after, self.keep), joined_scores(found)
 
-    def _learned(
-        self, whole: "_Whole", rule: VEM | None
-    ) -> tuple["_Whole", Fit, tuple[int, int]]:
+    def _learned(self, whole: "_Whole", rule: VEM | None) -> tuple["_Whole", Fit, tuple[int, int]]:
         """Hyperparameters from all rows, and their sites."""
         if whole.model.conjugate:
             count = 0
@@ -250,9 +253,7 @@ class DenseLearner:
         """E_q[u] of each latent function."""
         return state.latents(x)[0]
 
-    def told(
-        self, state: DenseState, model: MultiTaskGP
-    ) -> tuple[float, Float[np.ndarray, " T"]]:
+    def told(self, state: DenseState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
         """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
         none = Rows(state.kept.x[:0], np.zeros((0, 1)), np.zeros(0, int))
         whole = _Whole.of(state, none, state.model)
@@ -359,7 +360,8 @@ class _Whole:
 
     def state(self, fit: Fit) -> DenseState:
         """The state with these rows, their sites and hyperparameters."""
-        before, changes = self.before, {"heard": self.heard, "model": self.wrapped}
+        before = self.before
+        changes: dict[str, Any] = {"heard": self.heard, "model": self.wrapped}
         if self.model.conjugate:
             since = before.size
             new = self.kept.take(slice(since, None))

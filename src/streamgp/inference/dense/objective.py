@@ -2,8 +2,8 @@
 
 Sites of conjugate rows are exact. The others are held, and q follows the posterior as
 hyperparameters move (Adam et al., 2021), so that it stays a lower bound of the evidence however far
-they go. With T = S(I + SᵀKS)⁻¹Sᵀ, α = T·P⁻¹b, A = I − KT, q(g) = N(Kα, AK), and for rows whose sites
-are held the derivatives r and D of Σ E[log p] − E[log t] by their mean and covariance,
+they go. With T = S(I + SᵀKS)⁻¹Sᵀ, α = T·P⁻¹b, A = I − KT, q(g) = N(Kα, AK), and the derivatives r
+and D of Σ E[log p] − E[log t] of rows whose sites are held, by their means and covariances,
 
     ∂bound/∂K = ½(ααᵀ − T) + sym(Aᵀr αᵀ) + AᵀDA.
 """

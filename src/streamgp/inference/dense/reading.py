@@ -30,7 +30,8 @@ def of_channel(
             of_channel(state, x[at : at + _TOGETHER], channel, open_weights=open_weights)
             for at in range(0, len(x), _TOGETHER)
         ]
-        return tuple(map(np.concatenate, zip(*parts, strict=True)))
+        means, covariances = zip(*parts, strict=True)
+        return np.concatenate(means), np.concatenate(covariances)
     if not len(x):
         return np.zeros((0, latents)), np.zeros((0, latents, latents))
     found = state.marginals(unobserved(state.plain, x, channel))

@@ -65,9 +65,7 @@ class Joint:
         mean = self.mean + explained.T @ z
         left = inner(self.batch, explained.T, explained.T)
         prior = self.prior()
-        spread = tuple(
-            not_negative(p - e) for p, e in zip(prior.covariance, left, strict=True)
-        )
+        spread = tuple(not_negative(p - e) for p, e in zip(prior.covariance, left, strict=True))
         evidence = 0.5 * float(value @ value - z @ z) - float(np.sum(np.log(chol.diagonal())))
         at_rows = Marginals(self.features.offset + mean, spread, mean, spread)
         return Posterior(evidence), at_rows
@@ -138,9 +136,7 @@ def transposed(blocks: RunBlocks) -> RunBlocks:
 
 def flats(batch: Batch) -> list[np.ndarray]:
     """Where the latent parameters of each row are, (n, J) per run."""
-    return [
-        np.arange(run.flat.start, run.flat.stop).reshape(-1, run.latents) for run in batch.runs
-    ]
+    return [np.arange(run.flat.start, run.flat.stop).reshape(-1, run.latents) for run in batch.runs]
 
 
 def not_negative(spread: Float[np.ndarray, "n J J"]) -> Float[np.ndarray, "n J J"]:

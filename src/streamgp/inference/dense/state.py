@@ -88,7 +88,13 @@ class DenseState:
     # -- other rows ------------------------------------------------------------------------------
 
     def following(
-        self, rows: Kept, closed: int, *, since: int = 0, factor: Factor | None = None, **changes: Any
+        self,
+        rows: Kept,
+        closed: int,
+        *,
+        since: int = 0,
+        factor: Factor | None = None,
+        **changes: Any,
     ) -> "DenseState":
         """The state with other rows from one on.
 
@@ -103,7 +109,7 @@ class DenseState:
         rest = self.kept.take(slice(whole * SIZE, since))
         blocks = (*self.blocks[:whole], *cut(joined_rows([rest, rows])))
         after = self.replace(blocks=blocks or (rows,), closed=closed, **changes)
-        known = {} if after.model is not self.model else {"plain": self.plain}
+        known: dict[str, Any] = {} if after.model is not self.model else {"plain": self.plain}
         if factor is not None:
             known["closed_factor"] = factor
         vars(after).update(known)
@@ -283,4 +289,6 @@ def prior_blocks(model: MultiTaskGP, batch: Batch, design: Design) -> RunBlocks:
     diagonals = [kernel.diagonal(design.x) for kernel in model.latent_kernels]
     scaled = design.weights * np.sqrt(np.stack(diagonals, axis=1))
     found = inner(batch, scaled, scaled)
-    return tuple(a + b for a, b in zip(found, inner(batch, design.basis, design.basis), strict=True))
+    return tuple(
+        a + b for a, b in zip(found, inner(batch, design.basis, design.basis), strict=True)
+    )

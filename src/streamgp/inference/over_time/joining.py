@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from streamgp.data.batch import Rows
-from streamgp.inference.over_time.following import ended, following
 from streamgp.inference.kept import Kept
+from streamgp.inference.over_time.following import ended, following
 from streamgp.inference.over_time.state import Place, RowState
 from streamgp.kernels.state_space import Process
 from streamgp.likelihoods import Gaussian

@@ -1,7 +1,7 @@
 """The functional core over time: begin, step, filter, predict. Pure functions of a state."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -11,11 +11,11 @@ from streamgp.data.batch import Batch, Rows
 from streamgp.inference.alternating import alternated
 from streamgp.inference.components import Contributions, contributions
 from streamgp.inference.e_step import Fit, e_step, exact_sites, no_sites
+from streamgp.inference.kept import Kept
 from streamgp.inference.m_step import maximise
 from streamgp.inference.over_time import reading
 from streamgp.inference.over_time.following import Whole, ended, following
 from streamgp.inference.over_time.joining import limited
-from streamgp.inference.kept import Kept
 from streamgp.inference.over_time.meeting import NO_ROWS, Met, beside, evidence_of
 from streamgp.inference.over_time.objective import RowObjective
 from streamgp.inference.over_time.state import Place, RowState
@@ -59,6 +59,9 @@ class RowLearner:
     on_rows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
     rows_together: ClassVar[int] = 8192
+    rows_to_race: ClassVar[int] = 1024
+    evaluations_to_compare: ClassVar[int] = 6
+    brief: ClassVar[int] = 4
     growth: ClassVar[float] = 1.0
     samples_together: ClassVar[int] = 4096
     # Where noise is less than that part of the data's spread, rounding would take over.

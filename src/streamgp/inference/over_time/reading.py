@@ -7,9 +7,9 @@ from jaxtyping import Float
 from scipy.linalg import block_diag
 
 from streamgp.inference.components import Parts
-from streamgp.inference.unobserved import unobserved
 from streamgp.inference.over_time.state import RowState
 from streamgp.inference.over_time.window import Window, seen
+from streamgp.inference.unobserved import unobserved
 from streamgp.inference.weight_uncertainty import spread_of_weights
 from streamgp.model.composition import Composition
 

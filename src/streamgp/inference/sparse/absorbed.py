@@ -4,10 +4,11 @@ A channel's rows with sites (b, P) and features a, f = a·v + rest, have said ex
 
     λ = Σ b a,  Λ = Σ P aaᵀ,  and beside it  slack = Σ P·Var(rest),  a count and an energy Σ P⁻¹b²,
 
-at unit noise where noise is a common factor of the sites. Noises and loadings that are learned later
-then reinterpret the past. With s the strength of the new noise and r_q = new / old loading on latent
-function q, the channel says s·rλ and s·rΛr, and beside it ½ count·log s − ½ s·energy − ½ s Σ r²·slack.
-That is exact for normal noise. What families without such noise have said of v stays as it is.
+at unit noise where noise is a common factor of the sites. Noises and loadings that are learned
+later then reinterpret the past. With s the strength of the new noise and r_q = new / old loading on
+latent function q, the channel says s·rλ and s·rΛr, and beside it
+½ count·log s − ½ s·energy − ½ s Σ r²·slack. That is exact for normal noise. What families without
+such noise have said of v stays as it is.
 """
 
 import dataclasses
@@ -79,7 +80,10 @@ class Absorbed:
     @classmethod
     def none(cls, model: MultiTaskGP, sizes: Sequence[int]) -> "Absorbed":
         """No data, at so many inducing points of each latent function."""
-        channels, width = len(model.channels), sum(sizes) + len(model.outputs.channel) * model.basis_size
+        channels, width = (
+            len(model.channels),
+            sum(sizes) + len(model.outputs.channel) * model.basis_size,
+        )
         return cls(
             np.zeros((channels, width)),
             np.zeros((channels, width, width)),
@@ -132,7 +136,9 @@ class Absorbed:
             bent = (self.precision[d] * by_precision) @ r
             told = self.linear[d] * by_linear
             by_each = np.add.reduceat(np.append(told + 2 * bent, 0.0), ends)[: len(sizes)]
-            by_ratio[d] = strength * (np.where(np.diff(ends) > 0, by_each, 0.0) - ratio * self.slack[d])
+            by_ratio[d] = strength * (
+                np.where(np.diff(ends) > 0, by_each, 0.0) - ratio * self.slack[d]
+            )
             energy = self.energy[d] + ratio**2 @ self.slack[d]
             said = r @ told + r @ bent
             by_strength[d] = strength * said + 0.5 * (self.count[d] - strength * energy)
@@ -201,7 +207,11 @@ class Absorbed:
         old = len(self.count)
         wider.linear[:old, places] = self.linear
         wider.precision[:old, places[:, None], places] = self.precision
-        wider.slack[:old], wider.count[:old], wider.energy[:old] = self.slack, self.count, self.energy
+        wider.slack[:old], wider.count[:old], wider.energy[:old] = (
+            self.slack,
+            self.count,
+            self.energy,
+        )
         return wider
 
 

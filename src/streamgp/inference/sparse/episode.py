@@ -206,7 +206,10 @@ class Episode:
         return {"kernels": by_kernels(model, by_latents), "channels": channels}
 
     def _by_past(
-        self, trial: Trial, by_linear: Float[np.ndarray, " S"], by_precision: Float[np.ndarray, "S S"]
+        self,
+        trial: Trial,
+        by_linear: Float[np.ndarray, " S"],
+        by_precision: Float[np.ndarray, "S S"],
     ) -> tuple[dict[str, Any], ...]:
         """Derivatives by the parameters of each channel, from what the past says."""
         model, reading = trial.setting.model, trial.reading

@@ -66,6 +66,9 @@ class Learner:
     on_rows: ClassVar[bool] = False
     parts_follow_time: ClassVar[bool] = False
     rows_together: ClassVar[int] = 8192
+    rows_to_race: ClassVar[int] = 1024
+    evaluations_to_compare: ClassVar[int] = 6
+    brief: ClassVar[int] = 4
     growth: ClassVar[float] = 1.0
     least_noise: ClassVar[float] = 0.0
 
@@ -259,4 +262,3 @@ class Learner:
     def _marginals(self, state: State, batch: Batch) -> Marginals:
         features = Mixed.of(state.plain, batch).features(state.prior.project(batch.x))
         return marginals(batch, state.posterior, features)
-

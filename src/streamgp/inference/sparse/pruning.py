@@ -18,8 +18,8 @@ from jaxtyping import Bool, Float
 from scipy.linalg import block_diag
 
 from streamgp.inference.posterior import Posterior
-from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.sites import Site
+from streamgp.inference.sparse.prior import Prior
 from streamgp.numerics.linalg import solve_lower, symmetric
 
 

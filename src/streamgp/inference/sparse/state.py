@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -91,7 +92,7 @@ class State:
         """The part of each latent function's variance at past rows that its points leave open."""
         left = self.reading.strength @ self.absorbed.slack
         traces, ends = np.diagonal(self.site.precision), np.cumsum([0, *self.sizes])
-        explained = np.array([traces[a:b].sum() for a, b in zip(ends[:-1], ends[1:], strict=True)])
+        explained = np.array([traces[a:b].sum() for a, b in itertools.pairwise(ends)])
         return left / np.maximum(left + explained, 1e-300)
 
     @property
@@ -145,9 +146,7 @@ class State:
         return {name: getattr(self, name) for name in field_names(State)}
 
 
-def _sums(
-    own: Float[np.ndarray, "S S"], ends: Int[np.ndarray, " _"]
-) -> Float[np.ndarray, "Q Q"]:
+def _sums(own: Float[np.ndarray, "S S"], ends: Int[np.ndarray, " _"]) -> Float[np.ndarray, "Q Q"]:
     """Sums over the blocks of each two latent functions."""
     count = len(ends) - 1
     found = np.empty((count, count))
