@@ -1,9 +1,9 @@
 """Joining: a table that has grown beyond its limit, with fewer rows that say nearly the same.
 
 Two rows of a channel with precisions m and n, taken for one, lose ½ mn/(m + n)·Var_q(f − f') nats
-in expectation. The pairs that lose least are joined, many at a time. What is joined is what rows have
-over the present posterior mean, so that no known change of f counts as noise. Rows of normal noise
-add up: count, mean, and an energy that takes up Var_q(f − f'). Others are joined as sites.
+in expectation. The pairs that lose least are joined, many at a time. What is joined is what rows
+have over the present posterior mean, so that no known change of f counts as noise. Rows of normal
+noise add up: count, mean, and an energy that takes up Var_q(f − f'). Others are joined as sites.
 """
 
 from typing import NamedTuple

@@ -120,9 +120,9 @@ class DenseLearner:
         else:
             before = self.scored(state, rows) if rows.size else Scored.none()
             begun = _Whole.of(state, rows, start or state.model)
-            whole, fit, work = self._learned(begun, rule)
-            after = whole.state(fit)
-            bound = fit.bound - _Whole.of(state, rows.take(slice(0)), state.model).known().bound
+            found = self._learned(begun, rule)
+            after, work = found.whole.state(found.rows), found.work
+            bound = found.bound - _Whole.of(state, rows.take(slice(0)), state.model).known()[1]
         after = limited(after, self.keep)
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
@@ -135,8 +135,8 @@ class DenseLearner:
         E steps end early, as it is whole nats that tell good starts from poor ones.
         """
         rough = dataclasses.replace(self, e_tolerance=max(self.e_tolerance, _ROUGH))
-        whole, fit, _ = rough._learned(_Whole.of(state, rows, start), self.learning)
-        return whole.wrapped, fit.bound
+        found = rough._learned(_Whole.of(state, rows, start), self.learning)
+        return found.whole.wrapped, found.bound
 
     def _folded(self, state: DenseState, rows: Rows) -> tuple[DenseState, float, Scored, int]:
         """Rows at fixed hyperparameters: the state, the gain of the bound, scores and rounds."""
@@ -189,18 +189,18 @@ class DenseLearner:
         )
         return limited(after, self.keep), joined_scores(found)
 
-    def _learned(self, whole: "_Whole", rule: VEM | None) -> tuple["_Whole", Fit, tuple[int, int]]:
+    def _learned(self, whole: "_Whole", rule: VEM | None) -> "_Found":
         """Hyperparameters from all rows, and their sites."""
         if whole.model.conjugate:
             count = 0
             if rule is not None:
                 whole, count = self.m(whole, None, rule.evaluations)
-            return whole, whole.known(), (0, count)
+            return _Found(whole, *whole.known(), (0, count))
         each = [] if rule is None else [rule.evaluations] * rule.rounds
         each[1:] = [min(most, _FOLLOWING) for most in each[1:]]
         steps = _Steps(self, whole.batch)
         found, fit, rounds, count = alternated(steps, whole, whole.first_sites(), each)
-        return found, fit, (rounds, count)
+        return _Found(found, fit.rows, fit.bound, (rounds, count))
 
     def e(self, whole: "_Whole", rows: RowSites, tolerance: float) -> tuple[Fit, int]:
         """A fit from these sites on, and how many rounds it took."""
@@ -265,6 +265,15 @@ class DenseLearner:
         """The scores of each row, nothing learned."""
         batch = state.model.batch(rows)
         return scored(state.plain, batch, state.marginals(batch))
+
+
+class _Found(NamedTuple):
+    """The result of learning: hyperparameters, the sites of rows, the bound, and work."""
+
+    whole: "_Whole"
+    rows: RowSites
+    bound: float
+    work: tuple[int, int]
 
 
 class _Steps(NamedTuple):
@@ -348,18 +357,18 @@ class _Whole:
         """The sites that rows begin with."""
         return first_of(self.joint, self.kept, self.kept.size - self.new)
 
-    def known(self) -> Fit:
-        """All rows with the sites that they have."""
+    def known(self) -> tuple[RowSites, float]:
+        """The sites that all rows have, and the bound."""
         sites = self.kept.sites(self.batch)
         if not self.model.conjugate:
-            return fit_rows(self.joint, exact_sites(self.joint, sites))
+            fit = fit_rows(self.joint, exact_sites(self.joint, sites))
+            return fit.rows, fit.bound
         offset = features_of(self.model, self.batch).offset
         exact = exact_sites_at(self.model, self.batch, offset, sites)
-        bound = self.factor.evidence + at_top(self.model, self.batch, exact, offset)
-        return Fit(exact, None, None, bound)
+        return exact, self.factor.evidence + at_top(self.model, self.batch, exact, offset)
 
-    def state(self, fit: Fit) -> DenseState:
-        """The state with these rows, their sites and hyperparameters."""
+    def state(self, rows: RowSites) -> DenseState:
+        """The state with these rows under these hyperparameters, with sites as given."""
         before = self.before
         changes: dict[str, Any] = {"heard": self.heard, "model": self.wrapped}
         if self.model.conjugate:
@@ -369,7 +378,7 @@ class _Whole:
                 new, self.kept.size, since=since, factor=self.factor, **changes
             )
         else:
-            kept = self.kept.with_sites(self.model, self.batch, fit.rows)
+            kept = self.kept.with_sites(self.model, self.batch, rows)
             after = before.following(kept, kept.size - left_open(self.model, kept), **changes)
         vars(after).update(plain=self.model)
         return after
