@@ -158,7 +158,10 @@ class DenseLearner:
             old = state.meeting(open_rows.batch(model), state.closed_factor)
             gain -= fit_rows(old, exact_sites(old, open_rows.sites(old.batch))).bound
         closing = kept.size - left_open(model, kept)
-        factor = state.closed_factor.appended(*state.scalars(kept.take(slice(closing))))
+        if closing == kept.size:
+            factor = state.closed_factor.appended(*joint.observed(fit.rows))
+        else:
+            factor = state.closed_factor.appended(*state.scalars(kept.take(slice(closing))))
         heard = heard_with(state.heard, model.batch(rows))
         after = state.following(
             kept, state.closed + closing, since=state.closed, factor=factor, heard=heard
@@ -182,7 +185,7 @@ class DenseLearner:
             new = blank.like(own).with_sites(model, joint.batch, fold.sites)
             kept.append(new)
             found.append(scored(model, joint.batch, fold.before.marginals(joint)))
-            factor = factor.appended(*state.scalars(new))
+            factor = factor.appended(*joint.observed(fold.sites))
         heard = heard_with(state.heard, model.batch(rows))
         after = state.following(
             joined(kept), state.size + rows.size, since=state.size, factor=factor, heard=heard

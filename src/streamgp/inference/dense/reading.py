@@ -11,7 +11,6 @@ from streamgp.inference.dense.state import DenseState
 from streamgp.inference.unobserved import unobserved
 from streamgp.inference.weight_uncertainty import spread_of_weights
 from streamgp.model.composition import Composition
-from streamgp.numerics.linalg import solve_lower
 
 Inputs = Float[np.ndarray, "N P"]
 _TOGETHER = 2048  # inputs that are predicted at once: each needs as many numbers as there are rows
@@ -64,7 +63,7 @@ def parts(state: DenseState, x: Inputs, composition: Composition) -> Parts:
     covariance = np.zeros((len(x), count, count))
     for p, (kernel, q) in enumerate(zip(composition.summands, composition.latent, strict=True)):
         cross = factor.rows.weights[:, q, None] * kernel.matrix(factor.rows.x, centred)
-        explained[p] = solve_lower(factor.chol, cross)
+        explained[p] = factor.solve(cross)
         covariance[:, p, p] = kernel.diagonal(centred)
     covariance -= np.einsum("prn,srn->nps", explained, explained)
     weights = state.weights_explained

@@ -34,12 +34,14 @@ class Joint:
         batch: The rows.
         mean: Of the latent parameters, less their offsets.
         covariance: Of all of them together.
+        explained: ℓ of each by the rows before, if these are a factor.
     """
 
     model: MultiTaskGP
     batch: Batch
     mean: Float[np.ndarray, " R"]
     covariance: Matrix
+    explained: Matrix | None = None
 
     @functools.cached_property
     def features(self) -> Features:
@@ -69,6 +71,14 @@ class Joint:
         evidence = 0.5 * float(value @ value - z @ z) - float(np.sum(np.log(chol.diagonal())))
         at_rows = Marginals(self.features.offset + mean, spread, mean, spread)
         return Posterior(evidence), at_rows
+
+    def observed(self, rows: RowSites) -> tuple[Design, Float[np.ndarray, " R"], Matrix]:
+        """The rows as scalar observations behind a factor, for `Factor.appended`."""
+        assert self.explained is not None
+        roots, value = scalars(self.batch, rows, self.least)
+        turned = transposed(roots)
+        design = Design.of(self.model, self.batch).through(self.batch, turned)
+        return design, value, by_row(self.batch, turned, np.ascontiguousarray(self.explained.T)).T
 
     @functools.cached_property
     def least(self) -> Float[np.ndarray, " R"]:

@@ -136,7 +136,7 @@ class DenseState:
         explained = factor.explained(design)
         own = covariance(factor.kernels, design, design)
         own -= explained.T @ explained
-        return Joint(self.plain, batch, explained.T @ factor.z, own)
+        return Joint(self.plain, batch, explained.T @ factor.z, own, explained)
 
     def marginals(self, batch: Batch) -> Marginals:
         """q(f) of rows anywhere, given all kept rows."""
