@@ -3,12 +3,12 @@
 import numpy as np
 
 from streamgp.data.batch import Rows
-from streamgp.inference.vem import Episode, Options
+from streamgp.inference.sparse.episode import Episode, Options
 from streamgp.kernels import RBF
 from streamgp.likelihoods import Gaussian
 from streamgp.model.means import NONE
 from streamgp.model.multitask import Channel, MultiTaskGP
-from streamgp.parameters import Positive, Real, fixed, free_size
+from streamgp.parameters import Positive, Real, fixed
 
 
 def channel(likelihood, weights, offset=0.0, scale=1.0, trainable=False, mean=NONE, spread=5.0):
@@ -70,35 +70,11 @@ def rows(*parts):
     return Rows(np.concatenate(x), np.concatenate(padded), np.concatenate(channels))
 
 
-def in_memory(model):
-    """Which free parameters are remembered: those that the past cannot be read under.
-
-    They are the kernels' and the likelihoods', but for a noise that scales the sites.
-    """
-    parts = [np.ones(free_size(model.kernels), bool)]
-    for own in model.channels:
-        noise = free_size(own.likelihood)
-        parts.append(np.full(noise, not own.likelihood.scales_sites))
-        parts.append(np.zeros(free_size(own) - noise, bool))
-    return np.concatenate(parts)
-
-
 def learned(learner, state, rows):
     """What a step comes to: hyperparameters, and the sites that rows have before they are kept."""
     options = Options(learner.e_rounds, learner.e_tolerance)
     episode = Episode(state, state.model.batch(rows), options)
     return episode.learn(episode.trial(state.model), learner.learning)
-
-
-def as_fitted(learner, state, rows):
-    """The state after a step, with q(v) as the step itself had it.
-
-    What is kept of rows that are not conjugate may be narrower, if weights can be learned.
-    """
-    after, _ = learner.step(state, rows)
-    found = learned(learner, state, rows)
-    vars(after)["site"] = found.trial.setting.site(found.fit.rows)
-    return after
 
 
 def slopes(function, point, step=1e-5):
