@@ -1,0 +1,137 @@
+"""Traps: streams that begin or go on otherwise than they were, beside the same model offline."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import streamgp as sgp
+from streamgp_lab.races.figures import Figures, nlpd, over_seeds, scaled
+from streamgp_lab.races.rows.streams import BATCHES, Rows, learned, table
+
+_POINTS = 128
+_STILL, _TABLES, _OTHERS = 0.1, 0.1, 0.3  # nats
+_ROWS, _ASKED, _NOISE = 1500, 500, 0.1
+_PER_INPUT = 400  # rows of a stream with a still sensor
+_END = 20.0  # of the first input of such a stream, and of twice that over time alone
+_GROWS = 400.0
+
+
+class Trap(NamedTuple):
+    """A stream.
+
+    Attributes:
+        about: What happens.
+        most: Nats that it may cost.
+        stream: Its rows, from a share of them and a seed.
+        together: Rows of a batch; None stands for a twenty-fifth of them.
+    """
+
+    about: str
+    most: float
+    stream: Callable[[float, int], Rows]
+    together: int | None = None
+
+    @property
+    def figure(self) -> str:
+        """The name of what is measured."""
+        return f"{self.about}: nats above offline"
+
+
+def still(inputs: int, count: int) -> Callable[[float, int], Rows]:
+    """A sensor over time, and perhaps other inputs, that shows almost nothing for some rows."""
+    end = 2 * _END if inputs == 1 else _END
+
+    def f(x: np.ndarray) -> np.ndarray:
+        return np.sin(x[:, 0]) + 0.5 * np.sin(x[:, 0] / 6) + 0.5 * np.sin(x[:, 1:]).sum(axis=1)
+
+    def stream(share: float, seed: int) -> Rows:
+        rng = np.random.default_rng(seed)
+        rows = scaled(_PER_INPUT * (1 + inputs) // 2, share)
+        x, x_new = (rng.normal(size=(size, inputs)) for size in (rows, _ASKED))
+        quiet = min(count, rows // 2)
+        x[:, 0], x_new[:, 0] = (
+            np.linspace(0, end, rows),
+            rng.uniform(end * quiet / rows, end, _ASKED),
+        )
+        y, y_new = (f(at) + _NOISE * rng.normal(size=len(at)) for at in (x, x_new))
+        y[:quiet] = 1e-3 * rng.normal(size=quiet)
+        return Rows(x, y, x_new, y_new)
+
+    return stream
+
+
+def ordered(name: str) -> Callable[[float, int], Rows]:
+    """A table by its main input."""
+    return lambda share, seed: table(name, share, seed).ordered
+
+
+def function(
+    f: Callable[[np.ndarray], np.ndarray], inputs: int, noise: float, *, constant: bool = False
+) -> Callable[[float, int], Rows]:
+    """Rows by the first input; with `constant`, the last one is a constant in the first batch."""
+
+    def stream(share: float, seed: int) -> Rows:
+        rng = np.random.default_rng(seed)
+        x, x_new = (rng.uniform(-1, 1, (n, inputs)) for n in (scaled(_ROWS, share), _ASKED))
+        x = x[np.argsort(x[:, 0])]
+        if constant:
+            x[: len(x) // BATCHES, -1] = 0.0
+        y, y_new = (f(at) + noise * rng.normal(size=len(at)) for at in (x, x_new))
+        return Rows(x, y, x_new, y_new)
+
+    return stream
+
+
+def six(x: np.ndarray) -> np.ndarray:
+    """Of six inputs, the first of which matters most."""
+    return 2 * np.sin(3 * x[:, 0]) + x[:, 1:] @ [0.8, 0.6, 0.4, 0.2, 0.1] + x[:, 1] * x[:, 2]
+
+
+def growing(x: np.ndarray) -> np.ndarray:
+    """Of four inputs, with an amplitude that grows along the first."""
+    return _GROWS ** (0.5 + 0.5 * x[:, 0]) * (np.sin(2 * x[:, 1]) + np.cos(x[:, 2] + x[:, 3]))
+
+
+def smooth(x: np.ndarray) -> np.ndarray:
+    """Of three inputs."""
+    return np.sin(3 * x[:, 0]) + np.cos(2 * x[:, 1] * x[:, 2]) + 0.5 * x[:, 2]
+
+
+TRAPS = (
+    *(
+        Trap(f"{inputs} inputs, still for {batches} × {rows} rows", _STILL,
+             still(inputs, batches * rows), rows)
+        for inputs in (1, 2, 4) for batches in (1, 3) for rows in (10, 40)
+    ),
+    *(
+        Trap(f"{name}, ordered", _TABLES, ordered(name))
+        for name in ("powerplant", "airfoil", "concrete", "wizmir", "treasury")
+    ),
+    Trap("six inputs, ordered", _TABLES, function(six, 6, 0.05)),
+    Trap("growing 400-fold", _OTHERS, function(growing, 4, _NOISE)),
+    Trap("growing, a column constant at first", _OTHERS,
+         function(growing, 4, _NOISE, constant=True)),
+    Trap("noiseless, ordered", _OTHERS, function(smooth, 3, 0.0)),
+)  # fmt: skip
+BARS = tuple(over_seeds(trap.figure, worst=trap.most)[1] for trap in TRAPS)
+
+
+def measure(share: float, seed: int) -> Figures:
+    """How much worse than offline each stream ends."""
+    return {trap.figure: worse(trap.stream(share, seed), trap.together) for trap in TRAPS}
+
+
+def worse(rows: Rows, together: int | None = None) -> float:
+    """NLPD of held-out rows, less that of a model that learns all rows in one update."""
+    scores = []
+    batches = -(-len(rows.y) // together) if together else BATCHES
+    for count in (batches, 1):
+        model = sgp.ContinualGP(
+            sgp.Gaussian(), latents=sgp.RBF(), inducing=sgp.Adaptive(budget=_POINTS)
+        )
+        learned(model, rows.x, rows.y, batches=count)
+        if count == 1:
+            model.refine()
+        scores.append(nlpd(model, rows.x_new, rows.y_new))
+    return scores[0] - scores[1]
