@@ -13,6 +13,7 @@ BATCHES = 25
 TABLES: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
     "powerplant": files.powerplant,
     "airfoil": files.airfoil,
+    "yacht": files.yacht,
     "concrete": files.concrete,
     "wizmir": files.wizmir,
     "protein": files.protein,
