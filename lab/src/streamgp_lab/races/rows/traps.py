@@ -134,7 +134,7 @@ def measure(share: float, seed: int) -> Figures:
 
 
 def scores(rows: Rows, together: int | None = None) -> tuple[float, float]:
-    """NLPDs of held-out rows: of a model that learns batches, and of one that learns all at once."""
+    """NLPDs of held-out rows, of a model that learns batches and one that learns all at once."""
     batches = -(-len(rows.y) // together) if together else BATCHES
     streamed, offline = (
         sgp.ContinualGP(sgp.Gaussian(), latents=sgp.RBF(), inducing=sgp.Adaptive(budget=_POINTS))
