@@ -41,9 +41,23 @@ class Rows(NamedTuple):
         return self._replace(x=self.x[order], y=self.y[order])
 
 
-def table(name: str, share: float, seed: int, most: int | None = None) -> Rows:
-    """A shuffled table, standardised, of which a tenth is held out; of the rest at most so many."""
+def table(
+    name: str, share: float, seed: int, most: int | None = None, *, distinct: bool = False
+) -> Rows:
+    """A shuffled table, standardised, of which a tenth is held out.
+
+    Args:
+        name: Of the table.
+        share: Of its rows.
+        seed: Of their order.
+        most: How many rows are not held out, if there are so many.
+        distinct: Whether rows with the same inputs as another are left out. In tables with copies
+            of rows, an exact GP finds that there is no noise.
+    """
     x, y = TABLES[name]()
+    if distinct:
+        first = np.unique(x, axis=0, return_index=True)[1]
+        x, y = x[first], y[first]
     order = np.random.default_rng(seed).permutation(len(y))[: scaled(len(y), share)]
     x, y = standardised(x[order]), standardised(y[order])
     end = round((1 - _HELD_OUT) * len(y))
