@@ -8,12 +8,14 @@ import pytest
 import streamgp as sgp
 from streamgp.errors import ConfigurationError
 from streamgp_lab.progress import bar
+from streamgp_lab.races import figures
 from streamgp_lab.races.benchmark import Settings
-from streamgp_lab.races.over_time import bench, figures, files, joining, million, speed, traps
-from streamgp_lab.races.over_time.figures import Bar
+from streamgp_lab.races.figures import Bar
+from streamgp_lab.races.over_time import bench, files, joining, million, speed, traps
+from streamgp_lab.races.topics import Topics
 
 pytestmark = pytest.mark.usefixtures("unchecked")
-TOPICS = [*bench.TOPICS, bench.LONGEST]
+TOPICS = [*bench.TOPICS.topics, *bench.TOPICS.longest]
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=[topic.name for topic in TOPICS])
@@ -85,14 +87,14 @@ def test_bars():
 def test_versions_take_turns_and_medians_are_reported(monkeypatch, tmp_path):
     asked = []
 
-    def run(topic, share, source):
+    def run(self, topic, share, seed, source):
         asked.append((topic.name, source))
         return {bar.figure: float(len(asked)) for bar in topic.bars}
 
-    monkeypatch.setattr(bench, "_run", run)
+    monkeypatch.setattr(Topics, "run", run)
     settings = Settings(tmp_path, 3, 0.5, tmp_path / "old", only=("speed", "joining"))
     with bar("over_time") as line:
-        *_, report = bench.measure(settings, line)
+        *_, report = bench.BENCHMARK.measure(settings, line)
     old = settings.against
     assert asked == [("speed", None), ("speed", old)] * 3 + [("joining", None)]
     table, claims, joined, _ = report.parts
@@ -102,9 +104,9 @@ def test_versions_take_turns_and_medians_are_reported(monkeypatch, tmp_path):
 
 
 def test_a_topic_runs_in_a_process_of_its_own(tmp_path):
-    found = bench._run(bench.TOPICS[1], 0.003, None)
+    found = bench.TOPICS.run(bench.TOPICS.topics[1], 0.003, 0, None)
     assert found.keys() == {each.figure for each in files.BARS}
     (tmp_path / "src" / "streamgp").mkdir(parents=True)
     (tmp_path / "src" / "streamgp" / "__init__.py").touch()
     with pytest.raises(ConfigurationError, match="can do files"):
-        bench._run(bench.TOPICS[1], 0.003, tmp_path)
+        bench.TOPICS.run(bench.TOPICS.topics[1], 0.003, 0, tmp_path)

@@ -125,6 +125,15 @@ def airfoil() -> tuple[Float[np.ndarray, "N 5"], Float[np.ndarray, " N"]]:
     return table[:, :-1], table[:, -1]
 
 
+def yacht() -> tuple[Float[np.ndarray, "N 6"], Float[np.ndarray, " N"]]:
+    """Shape and speed of sailing yachts, and their resistance (308 rows).
+
+    The speed explains nearly everything: the resistance grows 5,000-fold with it.
+    """
+    table = np.loadtxt(_regression("yacht_hydrodynamics", "yacht_hydrodynamics.data.txt"))
+    return table[:, :-1], table[:, -1]
+
+
 def concrete() -> tuple[Float[np.ndarray, "N 8"], Float[np.ndarray, " N"]]:
     """What concrete is made of and its age, and its strength (1,030 rows)."""
     import pandas as pd

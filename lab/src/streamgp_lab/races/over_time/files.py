@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.races.over_time.figures import Bar, Figures, scaled
+from streamgp_lab.races.figures import Bar, Figures, scaled
 
 _ONE = "file, bytes per observation: one channel"
 _TWO = "file, bytes per observation: two interleaved channels"

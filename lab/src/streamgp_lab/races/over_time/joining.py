@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.races.over_time.figures import Bar, Figures, nlpd, nlpd_of_f, scaled
+from streamgp_lab.races.figures import Bar, Figures, nlpd, nlpd_of_f, scaled
 
 _OF_Y, _OF_F = 0.002, 0.01  # nats
 _KEEP, _MORE, _BATCHES = 1000, 10, 40

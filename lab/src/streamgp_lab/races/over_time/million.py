@@ -3,7 +3,7 @@
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.races.over_time.figures import Bar, Figures, cpu_seconds, nlpd, scaled
+from streamgp_lab.races.figures import Bar, Figures, cpu_seconds, nlpd, scaled
 
 _LONGEST = "10⁶ rows, default `keep`: the longest update, CPU s"
 _ALL = "10⁶ rows, default `keep`: all updates, CPU s"

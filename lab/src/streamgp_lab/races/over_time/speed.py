@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.races.over_time.figures import (
+from streamgp_lab.races.figures import (
     Bar,
     Figures,
     cpu_seconds,

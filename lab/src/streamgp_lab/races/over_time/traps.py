@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 import streamgp as sgp
-from streamgp_lab.races.over_time.figures import Bar, Figures, nlpd
+from streamgp_lab.races.figures import Bar, Figures, nlpd
 
 _MOST = 0.1  # nats
 _SEEDS = 5

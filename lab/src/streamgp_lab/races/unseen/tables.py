@@ -26,7 +26,7 @@ def run(name: str, *, drift: bool, share: float, seed: int) -> dict[str, Marks]:
     x, y = TABLES[name]()
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(y))[: max(int(len(y) * share), 100)]
-    x, y = _standardised(x[order]), _standardised(y[order])
+    x, y = standardised(x[order]), standardised(y[order])
     if drift:
         order = np.argsort(x @ np.linalg.svd(x, full_matrices=False)[2][0])
         x, y = x[order], y[order]
@@ -65,6 +65,6 @@ def _linear(x: np.ndarray, y: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, 
     return asked @ weights, np.full(len(new), np.mean((y - design @ weights) ** 2))
 
 
-def _standardised(values: np.ndarray) -> np.ndarray:
+def standardised(values: np.ndarray) -> np.ndarray:
     spread = values.std(axis=0)
     return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)

@@ -1,7 +1,7 @@
 """Figures of one version, the bars that they have to meet, and what they are measured with."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +29,7 @@ class Bar(NamedTuple):
     def __str__(self) -> str:
         if self.most is None:
             return ""
-        if self.is_ratio:
-            return f"at most 1/{number(1 / self.most)}"
-        return f"at most {number(self.most)}"
+        return f"at most {_multiple(self.most) if self.is_ratio else number(self.most)}"
 
     def claim(self, ours: Figures, theirs: Figures) -> Claim:
         """Whether the figure of this version is below the bar."""
@@ -39,9 +37,43 @@ class Bar(NamedTuple):
         most, measured = self.most, number(value)
         if self.is_ratio:
             value /= theirs.get(self.figure, np.nan)
-            measured = f"1/{number(1 / value)}"
+            measured = _multiple(value)
         assert most is not None
         return Claim(f"{self.figure}: {self}", measured, None if np.isnan(value) else value <= most)
+
+
+def _multiple(value: float) -> str:
+    """Of the other revision's figure."""
+    return f"1/{number(1 / value)}" if value < 1 else f"{number(value)} times"
+
+
+def usual(runs: Sequence[Figures]) -> Figures:
+    """The median of each figure."""
+    return {name: float(np.median([run[name] for run in runs])) for name in runs[0]}
+
+
+def mean_and_worst(runs: Sequence[Figures]) -> Figures:
+    """The mean of each figure over seeds, and the largest."""
+    found: Figures = {}
+    for name in runs[0]:
+        values = [run[name] for run in runs]
+        found[_mean(name)], found[_worst(name)] = float(np.mean(values)), float(np.max(values))
+    return found
+
+
+def over_seeds(
+    figure: str, mean: float | None = None, worst: float | None = None, *, is_ratio: bool = False
+) -> tuple[Bar, Bar]:
+    """Bars of the mean of a figure over seeds, and of the largest."""
+    return Bar(_mean(figure), mean, is_ratio), Bar(_worst(figure), worst)
+
+
+def _mean(figure: str) -> str:
+    return f"{figure}, mean"
+
+
+def _worst(figure: str) -> str:
+    return f"{figure}, worst"
 
 
 def scaled(count: int, share: float) -> int:
