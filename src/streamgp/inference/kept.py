@@ -16,6 +16,7 @@ from streamgp.likelihoods import Gaussian
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.registry import storable
 
+Site = tuple[Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]  # b and P of some rows
 SIZE = 256  # rows of a block: a late row costs the filter about as many, and a file little more
 
 
@@ -171,6 +172,30 @@ def joined(parts: Sequence[Kept]) -> Kept:
     if len(parts) == 1:
         return parts[0]
     return Kept(*map(np.concatenate, zip(*[part.columns() for part in parts], strict=True)))
+
+
+def joined_as_sites(
+    x: Float[np.ndarray, "n P"],
+    rows: Sequence[Kept],
+    sites: Sequence[Site],
+    steps: Sequence[np.ndarray],
+) -> Kept:
+    """One row in the place of several of a channel each, that has their sites and no value.
+
+    Args:
+        x: Where the new rows are.
+        rows: The old ones, each as many as there are new ones.
+        sites: b and P of each.
+        steps: How far E[f] lies from that of the new row.
+    """
+    count = np.sum([own.count for own in rows], axis=0)
+    blank = dataclasses.replace(
+        rows[0], x=x, y=np.full(rows[0].y.shape, np.nan), count=count, energy=0 * count
+    )
+    linear = [
+        b - (p @ step[:, :, None])[:, :, 0] for (b, p), step in zip(sites, steps, strict=True)
+    ]
+    return blank.with_blocks(np.sum(linear, axis=0), np.sum([p for _, p in sites], axis=0))
 
 
 def cut(rows: Kept) -> tuple[Kept, ...]:

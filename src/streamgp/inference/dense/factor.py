@@ -67,7 +67,9 @@ class Factor:
             return solve_lower(self.base, matrix)
         cut = len(self.base)
         first = solve_lower(self.base, matrix[:cut])
-        return np.concatenate([first, solve_lower(self.corner, matrix[cut:] - self.cross.T @ first)])
+        return np.concatenate(
+            [first, solve_lower(self.corner, matrix[cut:] - self.cross.T @ first)]
+        )
 
     def explained(self, design: Design) -> Matrix:
         """ℓ of each number of a design."""

@@ -6,6 +6,7 @@ have over the present posterior mean, so that no known change of f counts as noi
 noise add up: count, mean, and an energy that takes up Var_q(f − f'). Others are joined as sites.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from streamgp.inference.dense.design import Design, covariance, variances
 from streamgp.inference.dense.setting import features_of
 from streamgp.inference.dense.state import DenseState
 from streamgp.inference.e_step import exact_sites_at
-from streamgp.inference.kept import Kept, adds_up, joined
+from streamgp.inference.kept import Kept, adds_up, joined, joined_as_sites
 from streamgp.model.multitask import MultiTaskGP
 
 ROOM = 1.25  # of the limit, up to which a table grows before some rows are joined
@@ -181,28 +182,19 @@ def _of_pairs(
     )
     latents = known.mean.shape[1]
     mean = there.centred.reshape(-1, latents)
-    found = Kept(x, one.channel, np.full(one.y.shape, np.nan), count, 0 * count, *_none(one))
     if adds_up(model)[int(one.channel[0])]:
         offset = there.mean - there.centred
         rest = [
             own.y[:, 0] - offset - known.mean[at, 0]
             for own, at in zip((one, other), pairs, strict=True)
         ]
-        found.y[:, 0] = there.mean + share[:, 0] * rest[0] + (1 - share[:, 0]) * rest[1]
+        y = np.full(one.y.shape, np.nan)
+        y[:, 0] = there.mean + share[:, 0] * rest[0] + (1 - share[:, 0]) * rest[1]
         mass = one.count * other.count / count
-        energy = mass * ((rest[0] - rest[1]) ** 2 + spread[:, 0])
-        found.energy[:] = one.energy + other.energy + energy
-        return found
-    precision = known.precision[pairs.one] + known.precision[pairs.other]
-    linear = np.zeros(mean.shape)
-    for at in pairs:
-        step = known.mean[at] - mean
-        linear += known.linear[at] - (known.precision[at] @ step[:, :, None])[:, :, 0]
-    return found.with_blocks(linear, precision)
-
-
-def _none(rows: Kept) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros_like(rows.linear), np.zeros_like(rows.precision)
+        energy = one.energy + other.energy + mass * ((rest[0] - rest[1]) ** 2 + spread[:, 0])
+        return dataclasses.replace(one, x=x, y=y, count=count, energy=energy)
+    sites = [(known.linear[at], known.precision[at]) for at in pairs]
+    return joined_as_sites(x, (one, other), sites, [known.mean[at] - mean for at in pairs])
 
 
 def _heavier(one: Kept, other: Kept) -> Float[np.ndarray, "n P"]:

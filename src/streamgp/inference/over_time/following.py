@@ -73,7 +73,7 @@ def with_rows(state: RowState, rows: list[Kept], **changes: Any) -> RowState:
 def _open(model: MultiTaskGP, rows: Kept, most: int) -> int:
     """How many of the last rows stay open: from the first of the latest that are not conjugate."""
     may = ~np.array([channel.likelihood.conjugate for channel in model.channels])
-    candidates = np.flatnonzero(may[rows.channel])
+    candidates = np.flatnonzero(may[rows.channel] & ~np.isnan(rows.y[:, 0]))
     if not most or not len(candidates):
         return 0
     return rows.size - int(candidates[-most:][0])

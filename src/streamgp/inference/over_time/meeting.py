@@ -148,4 +148,8 @@ def beside(window: Window, sites: RowSites) -> float:
     top = window.features.offset + sites.linear / precision
     at_top = Marginals(top, tuple(np.zeros((len(own), 1, 1)) for own in sites.precision), top, ())
     total = expected_log_density(window.model, window.batch, at_top)
+    for group in window.batch.groups:
+        if not group.is_observed:  # it says what its site does
+            flat = group.flat
+            total += 0.5 * float(np.sum(sites.linear[flat] ** 2 / precision[flat]))
     return total + 0.5 * float(np.sum(np.log(2 * np.pi / precision)))

@@ -86,7 +86,11 @@ class RowObjective:
     def _conjugate(self) -> tuple[Group, ...]:
         channels = self.wrapped.channels
         groups = self.window.batch.groups
-        return tuple(g for g in groups if channels[g.channel].likelihood.conjugate)
+        return tuple(
+            group
+            for group in groups
+            if channels[group.channel].likelihood.conjugate and group.is_observed
+        )
 
     @functools.cached_property
     def _is_held(self) -> Float[np.ndarray, " n"]:

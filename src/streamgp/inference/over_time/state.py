@@ -105,8 +105,8 @@ class RowState:
         return int(np.searchsorted(self.begins, row, side="right")) - 1
 
     def rows_with(self, rows: BatchRows) -> BatchRows:
-        """All kept rows, and new ones behind them."""
-        kept = self.kept
+        """All kept rows of which values are known, and new ones behind them."""
+        kept = self.kept.take(~np.isnan(self.kept.y[:, 0]))
         old = BatchRows(kept.x, kept.y, kept.channel.astype(int), rows.names)
         return join([old, rows], rows.names)
 

@@ -9,7 +9,6 @@ import streamgp as sgp
 from streamgp_lab.races.figures import Figures, nlpd, over_seeds, scaled
 from streamgp_lab.races.rows.streams import BATCHES, Rows, learned, table
 
-_POINTS = 128
 _STILL, _TABLES, _OTHERS = 0.1, 0.1, 0.3  # nats
 _ROWS, _ASKED, _NOISE = 1000, 500, 0.1
 _PER_INPUT = 400  # rows of a stream with a still sensor
@@ -137,7 +136,7 @@ def scores(rows: Rows, together: int | None = None) -> tuple[float, float]:
     """NLPDs of held-out rows, of a model that learns batches and one that learns all at once."""
     batches = -(-len(rows.y) // together) if together else BATCHES
     streamed, offline = (
-        sgp.ContinualGP(sgp.Gaussian(), latents=sgp.RBF(), inducing=sgp.Adaptive(budget=_POINTS))
+        sgp.ContinualGP(sgp.Gaussian(), latents=sgp.RBF())
         for _ in range(2)
     )
     learned(streamed, rows.x, rows.y, batches=batches)
