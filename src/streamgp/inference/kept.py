@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float, Int
 
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference.sites import RowSites
-from streamgp.likelihoods import Gaussian
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.registry import storable
 
@@ -229,5 +228,4 @@ def _wider(y: Float[np.ndarray, "n C"], width: int) -> Float[np.ndarray, "n W"]:
 
 def adds_up(model: MultiTaskGP) -> Bool[np.ndarray, " D"]:
     """Of which channels several values are told by their number, their mean and their scatter."""
-    families = [channel.likelihood for channel in model.channels]
-    return np.array([type(own) is Gaussian and own.scales_sites for own in families])
+    return np.array([channel.likelihood.adds_up for channel in model.channels])

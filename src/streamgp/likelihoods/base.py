@@ -278,6 +278,22 @@ class Likelihood(Module, ABC):
         """A derivative by the logarithm of `strength` as one by each parameter."""
         return {}
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether several values at one f are told by their number, their mean and their scatter.
+
+        The mean and the sum of squares about it are those of `summable` values.
+        """
+        return False
+
+    def summable(self, y: Observed) -> Values:
+        """Values on the scale on which they add up."""
+        return y
+
+    def of_sums(self, mean: Values) -> Observed:
+        """A value back from that scale."""
+        return mean
+
     # -- prediction ----------------------------------------------------------------------------
 
     def log_predictive(self, y: Observed, mean: Means, covariance: Covariances) -> Values:

@@ -91,6 +91,10 @@ class Gaussian(Likelihood):
         return not self.error
 
     @property
+    def adds_up(self) -> bool:
+        return not self.error
+
+    @property
     def strength(self) -> float:
         return 1.0 if self.error else float(self.noise) ** -2
 

@@ -9,7 +9,7 @@ import numpy as np
 from streamgp.likelihoods.algebra import log_of
 from streamgp.likelihoods.arrays import Covariances, Latent, Means, Observed, Values
 from streamgp.likelihoods.base import Expected
-from streamgp.likelihoods.modifier import Modifier
+from streamgp.likelihoods.modifier import Modifier, of_base
 from streamgp.likelihoods.support import Positive, Support
 
 
@@ -60,8 +60,16 @@ class Warped(Modifier):
     def support(self) -> Support:
         return self.warp.support
 
+    adds_up = of_base("adds_up")
+
     def values_of(self, y: Observed) -> Observed:
         return self.warp.forward(y)
+
+    def summable(self, y: Observed) -> Values:
+        return self.base.summable(self.warp.forward(y))
+
+    def of_sums(self, mean: Values) -> Observed:
+        return self.warp.inverse(self.base.of_sums(mean))
 
     def log_density(self, y: Observed, f: Latent) -> Values:
         return self.told("log_density", y, f) + self.warp.log_slope(y)

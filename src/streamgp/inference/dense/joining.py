@@ -17,7 +17,7 @@ from streamgp.inference.dense.design import Design, covariance, variances
 from streamgp.inference.dense.setting import features_of
 from streamgp.inference.dense.state import DenseState
 from streamgp.inference.e_step import exact_sites_at
-from streamgp.inference.kept import Kept, adds_up, joined, joined_as_sites
+from streamgp.inference.kept import Kept, joined, joined_as_sites
 from streamgp.model.multitask import MultiTaskGP
 
 ROOM = 1.25  # of the limit, up to which a table grows before some rows are joined
@@ -182,14 +182,16 @@ def _of_pairs(
     )
     latents = known.mean.shape[1]
     mean = there.centred.reshape(-1, latents)
-    if adds_up(model)[int(one.channel[0])]:
+    likelihood = model.channels[int(one.channel[0])].likelihood
+    if likelihood.adds_up:
         offset = there.mean - there.centred
         rest = [
-            own.y[:, 0] - offset - known.mean[at, 0]
+            likelihood.summable(own.y[:, 0]) - offset - known.mean[at, 0]
             for own, at in zip((one, other), pairs, strict=True)
         ]
         y = np.full(one.y.shape, np.nan)
-        y[:, 0] = there.mean + share[:, 0] * rest[0] + (1 - share[:, 0]) * rest[1]
+        value = there.mean + share[:, 0] * rest[0] + (1 - share[:, 0]) * rest[1]
+        y[:, 0] = likelihood.of_sums(value)
         mass = one.count * other.count / count
         energy = one.energy + other.energy + mass * ((rest[0] - rest[1]) ** 2 + spread[:, 0])
         return dataclasses.replace(one, x=x, y=y, count=count, energy=energy)

@@ -10,7 +10,7 @@ Two neighbouring rows of other families become one, which has their sites and no
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -163,7 +163,8 @@ def _of_fours(state: RowState, groups: Four, bends: Float[np.ndarray, "g 4"]) ->
     count, channel = kept.count[old], kept.channel[old]
     known, spread = _moments(state, kept.time[old], channel)
     bends = np.minimum(bends, spread)  # what data leave open of them
-    rest = kept.y[old, 0] - known
+    likelihoods = [own.likelihood for own in state.plain.channels]
+    rest = _each(channel, kept.y[old, 0], [own.summable for own in likelihoods]) - known
     total = count.sum(axis=1)
     place = 2 * groups.place - 1  # −1 and 1 at the new rows, whose mean is zero and spread one
     level = np.sum(count * rest, axis=1) / total
@@ -173,11 +174,24 @@ def _of_fours(state: RowState, groups: Four, bends: Float[np.ndarray, "g 4"]) ->
     values = np.stack([level - slope, level + slope], axis=1)
     values += _moments(state, groups.time, channel[:, :2])[0]
     y = np.full((2 * len(old), kept.y.shape[1]), np.nan)
-    y[:, 0] = np.ravel(values)
+    y[:, 0] = np.ravel(_each(channel[:, :2], values, [own.of_sums for own in likelihoods]))
     new = Rows(np.ravel(groups.time)[:, None], y, np.ravel(channel[:, :2]).astype(int))
     return dataclasses.replace(
         kept.like(new), count=np.repeat(0.5 * total, 2), energy=np.repeat(0.5 * energy, 2)
     )
+
+
+def _each(
+    channel: Int[np.ndarray, "g k"],
+    values: Float[np.ndarray, "g k"],
+    maps: Sequence[Callable[[np.ndarray], np.ndarray]],
+) -> Float[np.ndarray, "g k"]:
+    """Values mapped as their channels are."""
+    found = np.empty(values.shape)
+    for number in np.unique(channel):
+        own = channel == number
+        found[own] = maps[number](values[own])
+    return found
 
 
 def _moments(
