@@ -32,7 +32,7 @@ from streamgp.inference.m_step import Answer, Vector
 from streamgp.inference.sites import RowSites, RunBlocks, times
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import cholesky_of_identity_plus, inverse_of, solve_lower
-from streamgp.parameters import free_gradient, unwrap, with_free
+from streamgp.parameters import free_gradient, free_size, unwrap, with_free
 
 
 class _At(NamedTuple):
@@ -149,24 +149,23 @@ class Objective:
         by = np.outer(0.5 * pulled, alpha)
         by += by.T
         by += a.T @ by_row(batch, told.by_spread, a)
-        self._add_exact_sites(at, a @ at.covariance, seen, told)
+        self._add_exact_sites(at, a, seen, told)
         return by
 
-    def _add_exact_sites(self, at: _At, spread: Matrix, seen: "_Seen", told: "_Told") -> None:
+    def _add_exact_sites(self, at: _At, a: Matrix, seen: "_Seen", told: "_Told") -> None:
         """What noises of conjugate channels do to q where other rows hold their sites."""
-        by_b = spread @ told.by_mean
-        bent = by_row(self.batch, told.by_spread, np.ascontiguousarray(spread.T))
         offset = features_of(at.model, self.batch).offset
         for group in self.batch.groups:
-            likelihood = at.model.channels[group.channel].likelihood
-            if not (likelihood.conjugate and group.is_observed):
+            wrapped = self.wrapped.channels[group.channel].likelihood
+            if not (wrapped.conjugate and group.is_observed and free_size(wrapped)):
                 continue
-            own = np.arange(group.flat.start, group.flat.stop)
-            by_p = -seen.mean[own] * by_b[own] - np.einsum("nr,rn->n", spread[own], bent[:, own])
-            by_linear, by_precision = counted(
-                self.batch, group, by_b[own, None], by_p[:, None, None]
-            )
-            more = likelihood.site_gradient(group.y, offset[own, None], by_linear, by_precision)
+            spread = a[group.flat] @ at.covariance  # of q, between these rows and all
+            bent = by_row(self.batch, told.by_spread, np.ascontiguousarray(spread.T))
+            by_b = spread @ told.by_mean
+            by_p = -seen.mean[group.flat] * by_b - np.einsum("nr,rn->n", spread, bent)
+            slopes = counted(self.batch, group, by_b[:, None], by_p[:, None, None])
+            likelihood = at.model.channels[group.channel].likelihood
+            more = likelihood.site_gradient(group.y, offset[group.flat][:, None], *slopes)
             known = told.by_likelihood.get(group.channel, {})
             told.by_likelihood[group.channel] = summed(known, more)
 
