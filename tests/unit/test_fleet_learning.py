@@ -28,7 +28,7 @@ def _hill(top):
 
 
 def test_m_steps_climb_and_those_that_fail_say_so():
-    point, count = maximise(_hill(np.ones(2)), np.zeros(2), evaluations=20)
+    point, count, _ = maximise(_hill(np.ones(2)), np.zeros(2), evaluations=20)
     assert point == pytest.approx([1.0, 1.0])
     assert 1 < count <= 20
 

@@ -19,7 +19,7 @@ START = np.array([-1.2, 1.0])
 
 
 def test_finds_the_optimum():
-    best, _ = maximise(rosenbrock, START, evaluations=200)
+    best, *_ = maximise(rosenbrock, START, evaluations=200)
     assert rosenbrock(best)[0] > -1e-4
 
 
@@ -29,7 +29,7 @@ def test_a_quadratic_takes_a_handful_of_evaluations():
     def quadratic(p):
         return -float(np.sum(scales * (p - 2.0) ** 2)), -2 * scales * (p - 2.0)
 
-    best, evaluations = maximise(quadratic, np.zeros(3), evaluations=50)
+    best, evaluations, _ = maximise(quadratic, np.zeros(3), evaluations=50)
     np.testing.assert_allclose(best, 2.0, atol=0.05)
     assert evaluations < 20
 
@@ -37,7 +37,7 @@ def test_a_quadratic_takes_a_handful_of_evaluations():
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
 def test_stopping_early_is_never_worse_than_the_start(limit):
     calls = []
-    best, evaluations = maximise(
+    best, evaluations, _ = maximise(
         lambda p: calls.append(p) or rosenbrock(p), START, evaluations=limit
     )
     assert rosenbrock(best)[0] >= rosenbrock(START)[0]
@@ -50,12 +50,12 @@ def logarithm(p):
 
 
 def test_turns_back_where_the_objective_is_not_finite():
-    best, _ = maximise(logarithm, np.array([0.1]), evaluations=50)
+    best, *_ = maximise(logarithm, np.array([0.1]), evaluations=50)
     np.testing.assert_allclose(best, 1.0, atol=0.02)
 
 
 def test_a_start_without_a_value_is_returned_as_it_came():
-    best, evaluations = maximise(logarithm, np.array([-1.0]), evaluations=50)
+    best, evaluations, _ = maximise(logarithm, np.array([-1.0]), evaluations=50)
     assert best == -1.0
     assert evaluations == 1
 
@@ -66,12 +66,12 @@ def test_a_gradient_that_is_not_finite_is_refused():
     def cliff(p):
         return -float(p[0] ** 2), np.array([np.nan if p[0] < 0.5 else -2 * p[0]])
 
-    best, _ = maximise(cliff, np.array([2.0]), evaluations=50)
+    best, *_ = maximise(cliff, np.array([2.0]), evaluations=50)
     assert 0.5 <= best[0] < 2.0
 
 
 def test_nothing_to_learn():
-    best, evaluations = maximise(lambda p: (0.0, p), np.zeros(0), evaluations=5)
+    best, evaluations, _ = maximise(lambda p: (0.0, p), np.zeros(0), evaluations=5)
     assert best.size == 0
     assert evaluations == 0
 

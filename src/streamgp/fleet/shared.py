@@ -66,7 +66,7 @@ class Shared:
                 value, gradient = value + more, gradient + by
             return value / total, gradient / total
 
-        theta, _ = maximise(objective, begin, evaluations=self.rule.evaluations)
+        theta = maximise(objective, begin, evaluations=self.rule.evaluations).point
         if self.theta is not None and np.max(np.abs(theta - self.theta)) < _STILL:
             return dataclasses.replace(self, learned_at=observations)
         start = _start(with_free(states[0].model, theta), chosen[0].channels)

@@ -1,6 +1,7 @@
 """The M step: hyperparameters by BFGS on the bound."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -16,10 +17,23 @@ _QUIET = 2  # steps in a row that gain next to nothing: a single one may only ha
 _LONGEST = 2.0  # a step moves no log-parameter by more than this
 
 
+class Found(NamedTuple):
+    """A point, how often the objective was evaluated, and the inverse Hessian that was learned."""
+
+    point: Vector
+    evaluations: int
+    inverse_hessian: Float[np.ndarray, "T T"]
+
+
 def maximise(
-    objective: Objective, start: Vector, *, evaluations: int, gain: float = 0.0
-) -> tuple[Vector, int]:
-    """A better point than `start`, never a worse one, and how often the objective was evaluated.
+    objective: Objective,
+    start: Vector,
+    *,
+    evaluations: int,
+    gain: float = 0.0,
+    inverse_hessian: Float[np.ndarray, "T T"] | None = None,
+) -> Found:
+    """A better point than `start`, never a worse one.
 
     BFGS whose every pass evaluates value and gradient once, and either takes the step or shortens
     it: with few evaluations allowed, none is spent on a line search (docs/adr/0002).
@@ -30,17 +44,19 @@ def maximise(
         start: Where to begin.
         evaluations: How many are allowed.
         gain: It ends at two steps in a row that gain less each, or less than `FLAT`.
+        inverse_hessian: What an earlier search has learned, if that is known.
     """
+    is_new = inverse_hessian is None
+    bend = np.eye(len(start)) if inverse_hessian is None else inverse_hessian
     if not len(start):
-        return start, 0
+        return Found(start, 0, bend)
     point, (value, gradient) = start, objective(start)
-    count = 1
+    count, length = 1, 1.0
     if not _is_usable(value, gradient):
-        return start, count
-    inverse_hessian, length = np.eye(len(start)), 1.0
+        return Found(start, count, bend)
     done, quiet = np.max(np.abs(gradient)) < FLAT, 0
     while not done and count < evaluations:
-        direction = _bounded(inverse_hessian @ gradient)
+        direction = _bounded(bend @ gradient)
         slope = gradient @ direction
         trial = point + length * direction
         new_value, new_gradient = objective(trial)
@@ -48,14 +64,14 @@ def maximise(
         enough = value + _SUFFICIENT * length * slope
         if _is_usable(new_value, new_gradient) and new_value >= enough:
             step, change = trial - point, gradient - new_gradient
-            inverse_hessian = _updated(inverse_hessian, step, change, first=count == 2)
+            bend = _updated(bend, step, change, first=is_new and count == 2)
             quiet = quiet + 1 if new_value - value < max(gain, FLAT) else 0
             done = np.max(np.abs(new_gradient)) < FLAT or quiet == _QUIET
             point, value, gradient, length = trial, new_value, new_gradient, 1.0
         else:
             length /= 4
             done = length * slope < FLAT / 100
-    return point, count
+    return Found(point, count, bend)
 
 
 def _is_usable(value: float, gradient: Float[np.ndarray, " T"]) -> bool:

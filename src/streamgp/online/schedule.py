@@ -82,12 +82,13 @@ class Schedule:
         """How an update with these rows learns hyperparameters, if it does.
 
         On rows most M steps are brief: they come often, and go on from where the last one ended.
-        Whenever the data have grown by half, one takes its time.
+        One that begins anew takes its time, and where M steps come very often, one does whenever
+        the data have grown by half.
         """
-        if self.rule is None or not self.on_rows or progress.learned_at < 1:
+        if self.rule is None or not self.on_rows or self.is_time_for_starts(progress, rows):
             return self.rule
         grown = _growths(progress.total + rows.size) > _growths(progress.learned_at)
-        if grown or progress.doubt.is_strong:
+        if grown and self.growth == 1.0:
             return self.rule
         return dataclasses.replace(self.rule, evaluations=min(self.brief, self.rule.evaluations))
 

@@ -44,6 +44,7 @@ _FADED = 1e-9  # of an observation: a row that fades to less is dropped
 _OPEN = 20  # rows that are not conjugate whose sites change as others come, the latest that came
 _ROUGH = 0.1  # nats: the gain below which E steps end where hyperparameters are only tried
 _LITTLE = 0.1  # nats: an M step ends where it gains no more
+_LEARNED_BY_HEART = 64  # hyperparameters: of more, the next M step learns anew how they bend
 _FOLLOWING = 10  # evaluations of an M step that only follows sites that have moved a little
 
 
@@ -213,9 +214,18 @@ class DenseLearner:
         """Hyperparameters that a fit thinks better, and how many evaluations it took."""
         beliefs, held = whole.beliefs(), whole.kept.sites(whole.batch) if fit is None else fit.rows
         objective = Objective(whole.wrapped, whole.batch, held, beliefs)
-        start, gain = free_vector(whole.wrapped), _LITTLE / beliefs.size
-        best, count = maximise(objective, start, evaluations=evaluations, gain=gain)
-        return whole.under(with_free(whole.wrapped, best)), count
+        found = maximise(
+            objective,
+            free_vector(whole.wrapped),
+            evaluations=evaluations,
+            gain=_LITTLE / beliefs.size,
+            inverse_hessian=whole.curvature,
+        )
+        if found.evaluations == 1:  # nothing was tried
+            return whole, 1
+        better = with_free(whole.wrapped, found.point)
+        after = dataclasses.replace(whole, wrapped=better, curvature=found.inverse_hessian)
+        return after, found.evaluations
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -309,6 +319,8 @@ class _Whole:
         kept: All rows, the new ones last.
         new: How many are new.
         heard: The observations of each channel.
+        curvature: What M steps have learned of the objective, as an inverse Hessian; None if these
+            hyperparameters do not go on from those of the state.
     """
 
     before: DenseState
@@ -316,16 +328,15 @@ class _Whole:
     kept: Kept
     new: int
     heard: Float[np.ndarray, " D"]
+    curvature: Float[np.ndarray, "T T"] | None
 
     @classmethod
     def of(cls, state: DenseState, rows: Rows, wrapped: MultiTaskGP) -> "_Whole":
         new = Kept.none(state.plain, state.kept.x.shape[1]).like(rows)
         more = np.bincount(new.channel, minlength=len(state.heard))
-        return cls(state, wrapped, joined([state.kept, new]), rows.size, state.heard + more)
-
-    def under(self, wrapped: MultiTaskGP) -> "_Whole":
-        """The same under other hyperparameters."""
-        return dataclasses.replace(self, wrapped=wrapped)
+        curvature = state.curvature if wrapped is state.model else None
+        kept = joined([state.kept, new])
+        return cls(state, wrapped, kept, rows.size, state.heard + more, curvature)
 
     @functools.cached_property
     def model(self) -> MultiTaskGP:
@@ -374,6 +385,8 @@ class _Whole:
         """The state with these rows under these hyperparameters, with sites as given."""
         before = self.before
         changes: dict[str, Any] = {"heard": self.heard, "model": self.wrapped}
+        if self.curvature is None or len(self.curvature) <= _LEARNED_BY_HEART:
+            changes["curvature"] = self.curvature
         if self.model.conjugate:
             since = before.size
             new = self.kept.take(slice(since, None))

@@ -42,12 +42,14 @@ class DenseState:
         blocks: The kept rows, in the order in which they came.
         heard: The observations of each channel that they stand for, faded ones in part.
         closed: How many of the first rows have sites that do not change as others come.
+        curvature: What M steps have learned of their objective: an inverse Hessian.
     """
 
     model: MultiTaskGP
     blocks: tuple[Kept, ...]
     heard: Float[np.ndarray, " D"]
     closed: int = 0
+    curvature: Float[np.ndarray, "T T"] | None = None
 
     # What follows from the fields is computed once, when it is first asked for.
 

@@ -229,7 +229,8 @@ class RowLearner:
             held, at_rows = fit.rows, fit.marginals
         objective = RowObjective(wrapped, met.window, held, beliefs, at_rows)
         gain = _LITTLE / beliefs.size
-        best, count = maximise(objective, free_vector(wrapped), evaluations=evaluations, gain=gain)
+        start = free_vector(wrapped)
+        best, count, _ = maximise(objective, start, evaluations=evaluations, gain=gain)
         return met.under(with_free(wrapped, best)), count
 
     def _after(self, met: Met, kept: Kept) -> RowState:

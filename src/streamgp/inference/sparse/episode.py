@@ -157,7 +157,7 @@ class Episode:
                 latest = (theta, self.trial(with_free(trial.wrapped, theta)))
             return latest[1]
 
-        best, count = maximise(
+        best, count, _ = maximise(
             lambda theta: beliefs.objective(theta, *self.bound(at(theta), rows)),
             start,
             evaluations=evaluations,
