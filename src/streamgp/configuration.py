@@ -31,8 +31,8 @@ EXAMPLE = """\
 
     [model]                     # every line is optional
     latents = ["RBF", { kind = "Matern32", lengthscale = 2.0 }]     # or a number of functions
-    inducing = { kind = "Adaptive", budget = 128 }
-    learning = { every = 100 }                                       # or false
+    keep = 5000                 # how many rows of the past are kept; 0 for none
+    learning = { evaluations = 40 }                                  # or false
     forgetting = 0.99
 
     [stream]                    # every line is optional

@@ -427,7 +427,7 @@ class ContinualGP(plot.Drawn):
 
     @on_one_blas_thread
     def refine(self) -> UpdateReport:
-        """Learn hyperparameters from what has been carried so far, without data.
+        """Learn hyperparameters from what is kept of the past, without new data.
 
         One large batch is learned in few steps; some calls of `refine` after it bring the model
         nearer to the best one for that batch.

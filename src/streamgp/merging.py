@@ -20,11 +20,9 @@ def merge(ancestor: ContinualGP, models: Iterable[ContinualGP]) -> ContinualGP:
     is added up. For channels with normal noise the result is that of one model that learned
     everything; for others it is close to that.
 
-    Over time, models may have learned rows at any times; the result has the rows of all. They must
-    have joined none since they were copies (`keep=None` makes sure of it). On the dense engine
-    points must not change: `inducing=Fixed(points)` keeps them. Long-lived models there join
-    averages of past rows (`VEM.cells`), old ones with new ones. A model merged from such models
-    keeps no averages, so that kernels that it learns later know less of the past.
+    Where rows are kept, models may have learned rows at any inputs; the result has the rows of
+    all. They must have joined none since they were copies (`keep=None` makes sure of it). Inducing
+    points must not change: `inducing=Fixed(points)` keeps them.
 
     Args:
         ancestor: The model that all of them were, with data.

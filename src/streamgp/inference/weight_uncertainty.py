@@ -1,8 +1,8 @@
 """How sure the weights are: what data leave open about the mixing of each channel.
 
 Weights are learned as numbers, but few rows determine them poorly. Given the latent functions, a
-channel's rows are a linear regression on them, with the sums that the past keeps: the precision of
-the loadings is their prior's plus Σ s P E_q[u uᵀ]. What it leaves open is added to predictions,
+channel's rows are a linear regression on them, whose precision is that of the loadings' prior plus
+Σ s P E_q[u uᵀ]. What it leaves open is added to predictions,
 
     Cov[f(x)] += ū(x)ᵀ Cov[ℓ] ū(x),   ū = E_q[u],
 

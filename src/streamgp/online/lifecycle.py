@@ -202,7 +202,7 @@ def _centres(
 
 
 def add_channel(specification: Specification, state: AnyState, axes: Sequence[Axis] = ()) -> Any:
-    """The state with a channel for the last name of the specification, which has no memory yet."""
+    """The state with a channel for the last name of the specification, which has no data yet."""
     name, likelihood = list(specification.channels.items())[-1]
     ground = state.explored
     channel = specification.channel(name, no_observations(likelihood), ground, axes)

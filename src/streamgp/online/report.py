@@ -57,10 +57,9 @@ class UpdateReport:
         outliers: How many observations lay far outside what was predicted, by channel.
         bound: The continual bound of the batch. A stream of single samples has none (NaN).
         inducing_before: The number of inducing points of each latent function before the update.
-        inducing_after: The same after it. Over time, where rows are kept instead, both are the
-            numbers of kept rows.
-        kept_rows: How many rows of the past the model keeps; zero if it keeps sums at inducing
-            points.
+        inducing_after: The same after it. Where rows are kept instead, both are the numbers of
+            kept rows.
+        kept_rows: How many rows of the past the model keeps; zero if it has inducing points.
         open_variance: The part of each latent function's variance at past rows that its points
             leave open after the update. Rows count by how precisely they observe the function.
             Zero before any data.

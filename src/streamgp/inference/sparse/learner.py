@@ -130,7 +130,7 @@ class Learner:
         Args:
             state: What is known before.
             rows: The new observations. If there are none, hyperparameters are learned from what
-                is carried.
+                is known.
             start: The hyperparameters to begin from, if not the state's own.
             learn: Whether hyperparameters may be learned.
 

@@ -1,7 +1,7 @@
 """Resolution: how many inducing points would leave a given part of the variance open.
 
-The sums that are kept tell how much the present points leave open at past rows, but not what other
-points would: the rows are gone. So stand-ins are drawn between neighbouring points, and the
+What is kept tells how much the present points leave open at past rows, but not what other points
+would: the rows are gone. So stand-ins are drawn between neighbouring points, and the
 eigenvalues of their covariance tell how the open part E falls with the number of functions that
 explain them. M points leave as much open as E⁻¹(open) functions would; so about
 
