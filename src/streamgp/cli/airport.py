@@ -132,7 +132,6 @@ def model(seed: int = 0) -> sgp.ContinualGP:
             "departures": sgp.Poisson(),
         },
         latents=kernels(),
-        inducing=sgp.Adaptive(budget=128),
         learning=sgp.VEM(every=10),
         seed=seed,
     )

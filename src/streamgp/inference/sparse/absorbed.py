@@ -6,9 +6,9 @@ A channel's rows with sites (b, P) and features a, f = a·v + rest, have said ex
 
 at unit noise where noise is a common factor of the sites. Noises and loadings that are learned
 later then reinterpret the past. With s the strength of the new noise and r_q = new / old loading on
-latent function q, the channel says s·rλ and s·rΛr, and beside it
-½ count·log s − ½ s·energy − ½ s Σ r²·slack. That is exact for normal noise. What families without
-such noise have said of v stays as it is.
+latent function q, a channel of one latent parameter says s·rλ and s·rΛr, and beside it
+½ count·log s − ½ s·energy − ½ s Σ r²·slack. That is exact for normal noise. What channels of several
+latent parameters have said of v stays as it is.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ class Reading(NamedTuple):
         ratio, slope = np.ones((len(strength), latents)), np.zeros((len(strength), latents))
         pairs = zip(model.channels, anchor.channels, strict=True)
         for d, (channel, before) in enumerate(pairs):
-            if channel.likelihood.scales_sites:
+            if len(channel.loadings) == 1:
                 old = before.loadings[0]
                 usable = np.abs(old) > _LEAST * np.max(np.abs(old), initial=0.0)
                 slope[d] = np.where(usable, 1 / np.where(usable, old, 1.0), 0.0)

@@ -26,10 +26,11 @@ from streamgp.inference.sparse.setting import SparseSetting
 from streamgp.inference.sparse.state import State
 from streamgp.inference.vem import VEM, heard_with
 from streamgp.model.mixing import Mixed, Projection, basis_design
-from streamgp.model.multitask import MultiTaskGP, of_groups
+from streamgp.model.multitask import Channel, MultiTaskGP, of_groups
 from streamgp.numerics.linalg import solve_lower
-from streamgp.parameters import free_gradient, free_vector, unwrap, with_free
+from streamgp.parameters import free_gradient, free_vector, replaced, unwrap, with_free
 
+_SLOWLY = 0.6  # the power of the part of rows that are new: between a half and one it converges
 _SMALL = 100  # observations: a smaller batch borrows from the past for the scale of its objective
 
 
@@ -162,7 +163,30 @@ class Episode:
             start,
             evaluations=evaluations,
         )
-        return at(best), count
+        learned = self._slowed(with_free(trial.wrapped, best))
+        return at(best) if learned is None else self.trial(learned), count
+
+    def _slowed(self, learned: MultiTaskGP) -> MultiTaskGP | None:
+        """What was learned, with small steps of what sites cannot tell; None if there are none.
+
+        Those are parameters of likelihoods beside a noise that scales sites, and weights of
+        channels with several latent parameters. Only the new rows speak of them, and so they move
+        the less, the more rows there have been: a stochastic approximation (Robbins, Monro, 1951).
+        """
+        if not self.state.count or self.state.plain.conjugate:
+            return None
+        channels = []
+        old_heard, heard = self.state.heard, self.heard
+        for d, new in enumerate(learned.channels):
+            old = self.state.model.channels[d]
+            rate = (1 - old_heard[d] / max(heard[d], 1.0)) ** _SLOWLY if heard[d] else 0.0
+            if not self.state.plain.channels[d].likelihood.scales_sites:
+                new = replaced(new, likelihood=_part_of_the_way(old, new, "likelihood", rate))
+            if len(self.state.plain.channels[d].loadings) > 1:
+                for name in ("weights", "scale"):
+                    new = replaced(new, **{name: _part_of_the_way(old, new, name, rate)})
+            channels.append(new)
+        return replaced(learned, channels=tuple(channels))
 
     def _beliefs(self, wrapped: MultiTaskGP) -> Beliefs:
         size = max(self.batch.size, min(max(self.state.count, 1.0), _SMALL))
@@ -260,3 +284,9 @@ class Episode:
         past = state.absorbed.read(trial.reading, state.sizes)
         past = past if trial.maps is None else past.through(trial.maps)
         return past + absorbed(trial.setting, learned.fit.rows, trial.projection)
+
+
+def _part_of_the_way(old: Channel, new: Channel, name: str, rate: float) -> Any:
+    """A part of a channel between two places."""
+    begin, end = (free_vector(getattr(channel, name)) for channel in (old, new))
+    return with_free(getattr(new, name), begin + rate * (end - begin))
