@@ -33,7 +33,7 @@ REDUCED = {
     "ssgp": (1.0, ("streamgp", "streamgp, M = 3t", "exact GP")),
     "heterogeneous": (0.2, ("streamgp",)),
     "flights": (0.25, ("streamgp",)),
-    "silent": (0.5, ("streamgp", "streamgp, three functions", "offline sparse GP")),
+    "silent": (0.5, ("streamgp", "streamgp, three functions", "offline model")),
     "outages": (0.3, ("streamgp", "independent GPs")),
     "level": (0.5, ("streamgp", "streamgp, level of the first batch")),
 }
