@@ -338,7 +338,7 @@ def test_what_is_written(stream, tmp_path):
 
 def test_other_libraries_can_be_left_out(stream, tmp_path):
     """They need not be installed then, and what is claimed of them is not measured."""
-    ours = Contender("streamgp", "ours", settings={"budget": 12, "every": 0})
+    ours = Contender("streamgp", "ours", settings={"every": 0})
     peer = Contender("peer", "ours", "a library that there is not")
 
     def claims(results):

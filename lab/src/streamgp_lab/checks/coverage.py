@@ -58,9 +58,7 @@ def sunspots() -> float:
     x, y = solar.problem(Options()).everything()["y"]
     held_out = np.arange(len(x)) % 10 == 5
     learned_x, learned_y = x[~held_out], y[~held_out]
-    model = sgp.ContinualGP(
-        sgp.Gaussian(), latents=[sgp.Matern32()], inducing=sgp.Adaptive(budget=512)
-    )
+    model = sgp.ContinualGP(sgp.Gaussian(), latents=[sgp.Matern32()])
     model.update(learned_x[: solar.WARM_UP], learned_y[: solar.WARM_UP])
     model.update_many(learned_x[solar.WARM_UP :], learned_y[solar.WARM_UP :])
     return covered(model, x[held_out], y[held_out])

@@ -1,7 +1,6 @@
 """Learn a batch of a million rows, and measure time, memory and accuracy.
 
-The accuracy is compared with that of the same model after 4,096 of the rows. Then 20,000 rows are
-learned in small parts and all at once, which should not differ.
+The accuracy is compared with that of the same model after 4,096 of the rows.
 """
 
 import resource
@@ -17,9 +16,6 @@ from streamgp_lab.reporting.tables import Table
 
 _FEW = 4096
 _HELD_OUT = 5000
-_SOME = 20_000  # rows that can also be learned at once
-_PART, _WHOLE = 1024, 50_000  # `batch_rows` to compare
-_USUAL = 8192
 
 
 class _Channel(NamedTuple):
@@ -39,25 +35,16 @@ class _Learned(NamedTuple):
 
 def main(rows: int = 1_000_000) -> None:
     channels = _channels(rows)
-    million, parts = [], []
-    with bar("large", 4 * len(channels)) as line:
+    found = []
+    with bar("large", 2 * len(channels)) as line:
         for name, channel in channels.items():
             few = _learn(line, name, channel, _FEW)
             many = _learn(line, name, channel, rows)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             figures = [f"{many.seconds:.0f}", f"{peak:.0f}", f"{many.nlpd:.4f}", f"{few.nlpd:.4f}"]
-            million.append([name, f"{rows:,}", *figures])
-        for name, channel in channels.items():
-            some = min(_SOME, rows)
-            small = _learn(line, name, channel, some, batch_rows=_PART)
-            whole = _learn(line, name, channel, some, batch_rows=_WHOLE)
-            difference = small.nlpd - whole.nlpd
-            nlpds = [f"{small.nlpd:.5f}", f"{whole.nlpd:.5f}", f"{difference:+.5f}"]
-            parts.append([name, f"{some:,}", *nlpds])
+            found.append([name, f"{rows:,}", *figures])
     heading = ["likelihood", "rows", "CPU seconds", "peak memory, MB", "NLPD per point"]
-    print(Table("large", [*heading, f"NLPD after {_FEW:,} rows"], million).markdown())
-    heading = ["likelihood", "rows", f"NLPD in parts of {_PART:,}", "NLPD at once", "difference"]
-    print(Table("parts", heading, parts).markdown())
+    print(Table("large", [*heading, f"NLPD after {_FEW:,} rows"], found).markdown())
 
 
 def _channels(rows: int) -> dict[str, _Channel]:
@@ -72,12 +59,9 @@ def _channels(rows: int) -> dict[str, _Channel]:
     }
 
 
-def _learn(
-    line: Bar, name: str, channel: _Channel, rows: int, batch_rows: int = _USUAL
-) -> _Learned:
+def _learn(line: Bar, name: str, channel: _Channel, rows: int) -> _Learned:
     line.show(f"{name}, {rows:,} rows")
-    # Only the dense engine learns a batch in parts, whose size is what is compared.
-    model = sgp.ContinualGP(channel.likelihood, engine="dense", batch_rows=batch_rows)
+    model = sgp.ContinualGP(channel.likelihood, engine="dense")  # which keeps few of the rows
     begin = time.process_time()
     model.update(channel.x[:rows], channel.y[:rows])
     seconds = time.process_time() - begin

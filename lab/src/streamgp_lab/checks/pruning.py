@@ -9,7 +9,7 @@ import dataclasses
 import numpy as np
 
 import streamgp as sgp
-from streamgp.inference.state import State
+from streamgp.inference.sparse.state import State
 from streamgp_lab.checks import command, streaming_toy
 
 

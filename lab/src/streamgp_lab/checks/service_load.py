@@ -142,7 +142,7 @@ def prepare(served: Served) -> None:
             client.upload(f"many-{index}", model())
         client.create(
             "slow", {"y": "Gaussian"}, data={"inputs": "x"},
-            model={"latents": 1, "inducing": {"kind": "Adaptive", "budget": 256}},
+            model={"latents": 1},
         )  # fmt: skip
 
 

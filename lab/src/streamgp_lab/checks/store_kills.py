@@ -117,9 +117,7 @@ def differences(folder: Path, states: list[States]) -> list[str]:
 
 
 def same(model: sgp.ContinualGP, other: sgp.ContinualGP) -> bool:
-    """Whether two models have learned the same."""
-    if model.engine == "dense":
-        return model.to_bytes() == other.to_bytes()
+    """Whether two models have learned the same, but for rounding."""
     means = [m.predict(PLACES, "level").mean for m in (model, other)]
     return model.observations == other.observations and np.allclose(*means, rtol=0, atol=1e-8)
 

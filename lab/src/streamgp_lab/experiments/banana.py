@@ -24,16 +24,11 @@ def problem(options: Options) -> Problem:
 
 
 def model(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(sgp.Bernoulli(), inducing=sgp.Adaptive(budget=100), seed=seed)
+    return sgp.ContinualGP(sgp.Bernoulli(), seed=seed)
 
 
 def trained(seed: int) -> sgp.ContinualGP:
-    return sgp.ContinualGP(
-        sgp.Bernoulli(),
-        inducing=sgp.Adaptive(budget=100),
-        learning=sgp.VEM(rounds=20, evaluations=60),
-        seed=seed,
-    )
+    return sgp.ContinualGP(sgp.Bernoulli(), learning=sgp.VEM(rounds=20, evaluations=60), seed=seed)
 
 
 def specification(seed: int) -> Specification:

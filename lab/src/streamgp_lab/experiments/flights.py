@@ -41,9 +41,7 @@ EXPERIMENT = Experiment(
     problem=problem,
     methods={
         methods.OURS: methods.ours(airport.model),
-        methods.INDEPENDENT: methods.independent(
-            channels(), latents=airport.kernels(), inducing=sgp.Adaptive(budget=128)
-        ),
+        methods.INDEPENDENT: methods.independent(channels(), latents=airport.kernels()),
         methods.SPARSE: methods.ONE_CHANNEL_ONLY,
         methods.PAPER: methods.paper(
             lambda seed: Specification(channels(), [sgp.RBF(lengthscale=0.5)] * 3, seed=seed),

@@ -20,7 +20,7 @@ from streamgp_lab.experiments.experiment import Entry, cannot
 Rule = Callable[[int], int]  # the number of inducing points at the t-th update
 Make = Callable[[int], ContinualGP]  # from a seed
 
-OURS, OFFLINE, EXACT = "streamgp", "offline sparse GP", "exact GP"
+OURS, OFFLINE, EXACT = "streamgp", "offline model", "exact GP"
 SPARSE, PAPER, INDEPENDENT = "streaming sparse GP", "the paper's algorithm", "independent GPs"
 HORIZON = "infinite-horizon GP"
 

@@ -22,6 +22,7 @@ _SPAN = 60.0
 _REPEATS = 5
 _SEEN = "samples seen"
 _LEARNED, _SAMPLES = "M, learning hyperparameters", "M, `update_many`"
+_KEPT = 64  # rows that a model keeps while more and more are seen: fewer than are ever seen
 _STREAMED = [64, 128, 256]  # numbers of points that samples are streamed with
 _CHANNELS = "M, 16 channels of 3 functions"
 _CHANNELS_LEARNED = f"{_CHANNELS}, learning hyperparameters"
@@ -161,9 +162,9 @@ def _samples_seen(name: str, counts: list[int]) -> Curve:
 
 
 def _batches_seen(name: str, counts: list[int]) -> Curve:
-    """The cost of an update with 100 rows after `counts` rows, with learned hyperparameters."""
+    """The cost of an update with 100 rows after `counts` rows, once no more rows can be kept."""
     curve, seen = Curve(name, _SEEN, 0), 0
-    with _start({"budget": 64}) as running:
+    with _start({"keep": _KEPT}) as running:
         for _ in range(5):
             running.learn(_data(100, seen))
             seen += 100

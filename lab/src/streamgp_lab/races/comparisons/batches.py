@@ -38,7 +38,7 @@ def races(share: float) -> list[Race]:
             "banana",
             [plane],
             [
-                Contender(OURS, "ours", settings={"kind": "binary", "budget": 100}, rehearsed=True),
+                Contender(OURS, "ours", settings={"kind": "binary"}, rehearsed=True),
                 Contender(
                     PAPER, "paper", rehearsed=True,
                     settings={"kind": "binary", "first": 3, "more": 1, "lengthscale": [0.5, 0.5]},

@@ -42,7 +42,7 @@ def races(share: float) -> list[Race]:
 def _race(count: int, share: float) -> Race:
     settings = {"channels": count, "latents": LATENTS}
     contenders = [
-        Contender(OURS, "ours", settings={**settings, "budget": 64}, rehearsed=True),
+        Contender(OURS, "ours", settings=settings, rehearsed=True),
         Contender(OFFLINE, "gpytorch_channels", "gpytorch", settings, everything=True),
     ]
     problems = [problem(count, share)]

@@ -1,7 +1,7 @@
 """Dimensions: several inputs in many batches, either drifting or shuffled, against offline models.
 
-All have the same number of inducing points. The tables are split into training and held-out rows
-several times.
+streamgp keeps rows, as many as it does by default; the others have the same number of inducing
+points each. The tables are split into training and held-out rows several times.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,6 @@ REGRESSION = {
 }
 CLASSES = {"defects": files.defects}
 SPLITS, POINTS = 5, 128
-EVERY = 300  # rows between two M steps of streamgp
 STEPS = 20_000  # the most steps of a peer's training, if it learns all rows
 _BATCHES, _CLASS_BATCHES, _FEWEST = 50, 20, 40  # the last: rows of a batch of a small share
 _TEST_SHARE, _CLASS_TEST_SHARE = 0.1, 0.3
@@ -100,7 +99,7 @@ def _regression(name: str, *, drift: bool, share: float) -> Race:
     points = {"points": POINTS}
     training = {**points, "steps": int(STEPS * share)}
     contenders = [
-        Contender(OURS, "ours", settings={"budget": POINTS, "every": EVERY}),
+        Contender(OURS, "ours"),
         Contender(
             "GPyTorch SVGP, the new batch alone", "gpytorch_variational", "gpytorch",
             {**points, "span": problems[0].span, "steps": 25}, only_first=True,
@@ -118,7 +117,7 @@ def _regression(name: str, *, drift: bool, share: float) -> Race:
 
 
 def _classification(name: str, problems: list[Problem], share: float) -> Race:
-    own = {"kind": "binary", "budget": POINTS}
+    own = {"kind": "binary"}
     contenders = [
         Contender(OURS, "ours", settings=own),
         Contender(

@@ -18,7 +18,7 @@ from streamgp_lab.reporting.claims import Claim, faster, no_worse
 ONLINE, KALMAN = "GPyTorch, online variational conditioning", "Kalman filter, NumPy"
 SINGLE, KEPT = "streamgp, single updates", "streamgp, fixed points and hyperparameters"
 PLAIN, CHAIN = "streamgp, no settings", "streamgp, chain, fixed hyperparameters"
-_SETTINGS = {"kernel": "matern32", "budget": 64}
+_SETTINGS = {"kernel": "matern32"}
 _POINTS = 128  # fixed points, spread over the range of the stream
 
 
@@ -37,7 +37,7 @@ def races(share: float) -> list[Race]:
         ),
         Contender(PLAIN, "ours", settings={"kernel": "time", "many": True}, rehearsed=True),
         Contender(
-            CHAIN, "ours", settings={"kernel": "matern32", "many": True, "kept": True},
+            CHAIN, "ours", settings={**_SETTINGS, "many": True, "kept": True},
             rehearsed=True,
         ),
         Contender(KALMAN, "kalman"),

@@ -15,23 +15,23 @@ def given(**options):
 class Contender:
     """A `ContinualGP`. With `many`, single samples go through `update_many`.
 
-    What is None is as in the library. `grid` is (low, high, count) of fixed inducing points. If
-    `every` is zero, hyperparameters are not learned. With `kept`, they are not learned from single
-    samples.
+    What is None is as in the library. `keep` is the number of rows that are kept. `grid` is (low,
+    high, count) of fixed inducing points; there are none without it. If `every` is zero,
+    hyperparameters are not learned. With `kept`, they are not learned from single samples.
     """
 
     def __init__(
-        self, kind="real", kernel="rbf", channels=1, latents=1, budget=None, tolerance=None,
-        every=None, evaluations=None, rounds=None, grid=None, many=False, kept=False,
+        self, kind="real", kernel="rbf", channels=1, latents=1, keep=None, every=None,
+        evaluations=None, rounds=None, grid=None, many=False, kept=False,
     ):  # fmt: skip
         names = [f"channel {index}" for index in range(channels)]
-        placing = given(tolerance=tolerance, budget=budget)
         learning = given(rounds=rounds, evaluations=evaluations, every=every)
         self.model = sgp.ContinualGP(
             {name: LIKELIHOODS[kind]() for name in names},
             latents=[KERNELS[kernel]()] * latents,
-            inducing=sgp.Fixed(np.linspace(*grid)) if grid else sgp.Adaptive(**placing),
+            inducing=sgp.Fixed(np.linspace(*grid)) if grid else None,
             learning=None if every == 0 else sgp.VEM(**learning),
+            **given(keep=keep),
         )
         self.names, self.kept = np.array(names), kept
         if many:

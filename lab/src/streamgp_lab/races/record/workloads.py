@@ -39,7 +39,7 @@ def first_update(sgp: Any, np: Any) -> Callable[[], Any]:
     return lambda: sgp.ContinualGP(sgp.Gaussian()).update(x, np.sin(9 * x))
 
 
-def one_sample_dense(sgp: Any, np: Any) -> Callable[[], Any]:
+def one_sample_at_points(sgp: Any, np: Any) -> Callable[[], Any]:
     """One row, RBF with 64 points, fixed hyperparameters; twenty times."""
     model = fixed_model("Gaussian")
     return _one_by_one(model, np)
@@ -122,7 +122,7 @@ def fleet(sgp: Any, np: Any) -> Callable[[], Any]:
 
 WORKLOADS: dict[str, Callable[[Any, Any], Callable[[], Any]]] = {
     "first update": first_update,
-    "20 single samples, dense, M = 64": one_sample_dense,
+    "20 single samples, M = 64": one_sample_at_points,
     "20 single samples over time": one_sample_in_time,
     "256 samples by update_many": samples_at_once,
     "five batches with learning": learning,

@@ -12,8 +12,8 @@ from streamgp_lab.reporting.tables import Table
 
 _NOTE = (
     "Nothing in the library was chosen by these data. All values are standardised in the tables. "
-    "Settings are those by default, but for a budget of 128 points in the tables, which the "
-    "collapsed GP has too. Rows are means over splits."
+    "Settings are those by default: streamgp keeps at most 1,024 rows. The collapsed GP has 256 "
+    "points. Rows are means over splits."
 )
 _ORDERS = {"shuffled": False, "drifting": True}
 _SENSORS = "sensors"
