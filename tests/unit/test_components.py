@@ -70,7 +70,7 @@ def built(engine, points, **options):
         scale={"a": (OFFSETS[0], 1.0), "b": (OFFSETS[1], 1.0)},
         learning=None,
         engine=engine,
-        inducing=sgp.Adaptive() if points is None else sgp.Fixed(points),
+        inducing=None if points is None else sgp.Fixed(points),
         **options,
     )
     y = observed()
@@ -113,7 +113,7 @@ def wanted(channel, points):
     return tuple(there), mean, covariance
 
 
-POINTS = {"dense": np.linspace(0, 40, 17), "chain": None}
+POINTS = {"sparse": np.linspace(0, 40, 17), "dense": None, "chain": None}
 
 
 @pytest.mark.parametrize("engine", POINTS)
@@ -142,7 +142,7 @@ def assert_adds_up(prediction):
     np.testing.assert_allclose(everything.variance, whole, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("engine", ["dense", "chain"])
+@pytest.mark.parametrize("engine", ["sparse", "dense", "chain"])
 @pytest.mark.parametrize("name", families.FAMILIES)
 def test_they_add_up_for_every_family(engine, name):
     likelihood, draw = families.FAMILIES[name]
@@ -174,7 +174,7 @@ def test_they_add_up_without_what_is_open_about_weights():
 
 def test_weights_that_are_unknown_are_part_of_them():
     x = np.linspace(0, 20, 40)
-    for engine in ("dense", "chain"):
+    for engine in ("sparse", "dense", "chain"):
         model = sgp.ContinualGP(
             {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=[sgp.kernels.over_time()] * 2,
             engine=engine,

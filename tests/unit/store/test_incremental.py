@@ -155,8 +155,8 @@ def test_a_store_that_another_has_changed_is_not_taken_for_ours(where):
         assert theirs.get("sensor").to_bytes() == model.to_bytes()
 
 
-def test_a_model_that_is_no_chain_is_its_file():
-    model = sgp.ContinualGP(sgp.Gaussian(), engine="dense")
+def test_a_model_that_keeps_no_rows_is_its_file():
+    model = sgp.ContinualGP(sgp.Gaussian(), keep=0)
     model.update(np.arange(5.0), np.zeros(5))
     head, pieces, _ = apart(model)
     assert head == model.to_bytes()
@@ -202,7 +202,7 @@ def test_what_could_not_be_read_is_not_written(store):
     first, *rest = progress.state.blocks
     for bad in (
         {"y": np.full_like(first.y, np.nan)},
-        {"time": first.time[::-1].copy()},
+        {"x": first.x[::-1].copy()},
         {"linear": np.zeros((first.size, 1))},
         {"count": first.count[:-1]},
     ):
