@@ -60,7 +60,7 @@ def largest_scale(model):
 
 
 XFAIL = {
-    ("poisson", "sparse"): "sites promise what a distant count does not keep: the variance runs off",
+    ("poisson", "sparse"): "sites promise what a distant count does not keep; variance runs off",
     ("heteroscedastic", "chain"): "E steps end .001 nats below the best, as they shrink curvatures",
 }
 CASES = [
