@@ -62,6 +62,23 @@ def test_a_chain_comes_back_as_it_was(store):
     assert store.info("sensor").size == apart(model).size
 
 
+def test_rows_over_any_inputs_come_back_as_they_were(store):
+    generator = np.random.default_rng(0)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, keep=None)
+    known = set()
+    for rows in (600, 30, 30):
+        x = generator.normal(size=(rows, 2))
+        model.update(x, x[:, 0])
+        store.put("sensor", model)
+        again = store.get("sensor")
+        assert again.to_bytes() == model.to_bytes()
+        assert store.info("sensor").size == apart(model).size
+        labels = apart(model).labels
+        assert len(labels) == 3
+        assert not known or len(known.intersection(labels)) == 2  # full blocks stay as they are
+        known, model = set(labels), again
+
+
 def test_what_is_written_does_not_grow_with_the_past(tmp_path):
     path = tmp_path / "stream.db"
     found = []

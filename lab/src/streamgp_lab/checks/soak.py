@@ -3,8 +3,8 @@
 There are models with one channel of each likelihood, and models with random mixtures of two to four
 channels. Each model lives for 20 to 120 updates with data from a world of its own. The data have
 strange units, constant values with a jump, outliers, repeated inputs and inputs far away. The
-models have small budgets, all placement strategies, forgetting, single samples, refinements and
-channels that are added later. The state must stay finite, and precisions and predictive variances
+models keep few rows or have few inducing points, of all placement strategies. There are forgetting,
+single samples, refinements and channels that are added later. The state must stay finite, and precisions and predictive variances
 must not be negative.
 
 Every life can be repeated alone. A failure is shown with the command that repeats it, and the
@@ -16,18 +16,18 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import streamgp as sgp
 from streamgp.inducing import AbstractStrategy
-from streamgp.inference.state import State
+from streamgp.inference.sparse.state import State
 from streamgp_lab.checks import command
 from streamgp_lab.checks.worlds import FAMILIES, Batch, World
 from streamgp_lab.progress import Bar, bar
 
-BUDGET = 20
+BUDGET, ROWS = 20, 60
 MIXTURES = 6
 ROUNDING = 1e-6  # how far below zero rounding may take an eigenvalue, relatively
 
@@ -78,7 +78,7 @@ def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None
     model = sgp.ContinualGP(
         {name: FAMILIES[name] for name in names},
         latents=kind.latents,
-        inducing=_placement(world, generator),
+        **_past(world, generator),
         forgetting=float(generator.choice([1.0, 1.0, 0.95])),
         seed=int(generator.integers(100)),
     )
@@ -98,6 +98,14 @@ def live(kind: Kind, where: tuple[int, ...], failed: Callable[[int, Batch], None
             yield step
             return
         yield step
+
+
+def _past(world: World, generator: np.random.Generator) -> dict[str, Any]:
+    """Rows, over time where that may be, or anywhere, or inducing points."""
+    kind = int(generator.integers(4))
+    if kind < 2:
+        return {"keep": ROWS, "engine": ("auto", "dense")[kind]}
+    return {"inducing": _placement(world, generator)}
 
 
 def _placement(world: World, generator: np.random.Generator) -> AbstractStrategy:
@@ -132,9 +140,9 @@ def _check(model: sgp.ContinualGP) -> None:
     state = model.state
     assert state is not None
     assert state.is_finite(), "not finite"
-    precisions = []
-    if isinstance(state, State):
-        precisions += [state.memory.precision, state.site.precision]
+    precisions = (
+        [*state.absorbed.precision, state.site.precision] if isinstance(state, State) else []
+    )
     for what in precisions:
         values = np.linalg.eigvalsh(what) if what.size else np.zeros(1)
         assert values[0] >= -ROUNDING * max(values[-1], 1.0), f"precision of {values[0]}"
