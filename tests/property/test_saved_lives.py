@@ -35,8 +35,8 @@ OVER_ANY = {
     "quadratic": sgp.RationalQuadratic(), "shared": [(sgp.RBF(), np.int64(2))],
 }  # fmt: skip
 PASTS = {
-    "default": {}, "rows": {"engine": "dense"}, "few rows": {"keep": 12}, "all rows": {"keep": None},
-    "no rows": {"keep": 0}, "points": {"inducing": sgp.Adaptive()},
+    "default": {}, "rows": {"engine": "dense"}, "few rows": {"keep": 12},
+    "all rows": {"keep": None}, "no rows": {"keep": 0}, "points": {"inducing": sgp.Adaptive()},
     "few points": {"inducing": sgp.Adaptive(budget=np.int64(12))},
     "clusters": {"inducing": sgp.KMeans(5)},
 }  # fmt: skip

@@ -170,7 +170,7 @@ def test_they_add_up_without_what_is_open_about_weights():
     )  # fmt: skip
     model.update({"a": (x, np.sin(x) + 0.1 * rng.normal(size=60)), "b": (x, rng.poisson(3, 60))})
     for prediction in model.predict(np.linspace(0, 30, 7)).values():
-        assert_adds_up(prediction)
+        assert_adds_up(prediction, rounding=1e-9)
 
 
 def test_weights_that_are_unknown_are_part_of_them():

@@ -12,8 +12,8 @@ from streamgp.river import ContinualGPClassifier, ContinualGPRegressor
 CHEAP = {"kernel": RBF(lengthscale=1.0, variance=1.0), "learning": None}
 
 
-def regressor(rows=40):
-    model = ContinualGPRegressor(likelihood=Gaussian(fixed(0.1)), **CHEAP)
+def regressor(rows=40, **settings):
+    model = ContinualGPRegressor(likelihood=Gaussian(fixed(0.1)), **CHEAP, **settings)
     for t in np.linspace(0, 6, rows):
         model.learn_one({"t": t}, np.sin(t))
     return model

@@ -3,9 +3,9 @@
 There are models with one channel of each likelihood, and models with random mixtures of two to four
 channels. Each model lives for 20 to 120 updates with data from a world of its own. The data have
 strange units, constant values with a jump, outliers, repeated inputs and inputs far away. The
-models keep few rows or have few inducing points, of all placement strategies. There are forgetting,
-single samples, refinements and channels that are added later. The state must stay finite, and precisions and predictive variances
-must not be negative.
+models keep few rows, or have few inducing points of all placement strategies. There are forgetting,
+single samples, refinements and channels that are added later. The state must stay finite, and
+precisions and predictive variances must not be negative.
 
 Every life can be repeated alone. A failure is shown with the command that repeats it, and the
 other lives continue.
