@@ -152,6 +152,12 @@ def test_a_notebook_shows_a_table():
     assert "Poisson" in shown
 
 
+def test_a_first_batch_may_have_one_row_of_each_channel():
+    model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Gaussian()})
+    model.update({"a": ([[0.0, 1.0]], [3.0]), "b": ([[1.0, 0.0]], [2.0])})
+    assert model.predict([[0.0, 1.0]])["a"].mean == pytest.approx(3.0, abs=0.5)
+
+
 def test_refining_leaves_inducing_points_where_they_are():
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 6, (200, 2))
