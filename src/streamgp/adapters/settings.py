@@ -122,7 +122,7 @@ def build_for(
 def _strategy(inducing: Any, tolerance: float | None, budget: int | None) -> Any:
     """What was asked for: a strategy, by itself or by its numbers, or none."""
     numbers = {"tolerance": tolerance, "budget": budget}
-    given = {name: number for name, number in numbers.items() if number is not None}
+    given: dict[str, Any] = {name: number for name, number in numbers.items() if number is not None}
     if inducing is not None and given:
         raise ConfigurationError(
             problem(
