@@ -34,6 +34,12 @@ OVER_ANY = {
     "product": sgp.RBF() * sgp.Matern52(), "column": sgp.RBF().on(0) + sgp.Linear(),
     "quadratic": sgp.RationalQuadratic(), "shared": [(sgp.RBF(), np.int64(2))],
 }  # fmt: skip
+PASTS = {
+    "default": {}, "rows": {"engine": "dense"}, "few rows": {"keep": 12},
+    "all rows": {"keep": None}, "no rows": {"keep": 0}, "points": {"inducing": sgp.Adaptive()},
+    "few points": {"inducing": sgp.Adaptive(budget=np.int64(12))},
+    "clusters": {"inducing": sgp.KMeans(5)},
+}  # fmt: skip
 EXPONENTS = st.integers(-9, 9)
 SAME = 1e-6  # in standard deviations, and in sizes of what is predicted
 LEARNING = sgp.VEM(rounds=1, evaluations=4)
@@ -103,12 +109,9 @@ def lives(draw, family, most=3):
     kernels = OVER_ONE | OVER_ANY if width == 1 else OVER_ANY
     asked = {
         "latents": kernels[draw(st.sampled_from(list(kernels)))],
-        "engine": draw(st.sampled_from(["auto", "dense"])),
+        **PASTS[draw(st.sampled_from(list(PASTS)))],
         "forgetting": draw(st.sampled_from([1.0, 1, 0.9])),
         "outliers": draw(st.sampled_from(["keep", "skip", "downweight"])),
-        "inducing": draw(
-            st.sampled_from([sgp.Adaptive(), sgp.Adaptive(budget=np.int64(12)), sgp.KMeans(5)])
-        ),
         "mean": draw(st.sampled_from([sgp.Constant(), None, sgp.Constant() + sgp.Trend()])),
         "weight_uncertainty": draw(st.booleans()),
     }

@@ -1,10 +1,12 @@
 """The soak, shortened. `python -m streamgp_lab.checks.soak --updates 100000` is the whole of it."""
 
 import numpy as np
+import pytest
 
 from streamgp_lab.checks import soak
 
 
+@pytest.mark.filterwarnings("ignore::streamgp.errors.EpochWarning")  # some units are of 1e9
 def test_nothing_breaks():
     made, _, failures = soak.run(1, names=["real"], mixtures=0, updates=80)
     assert not failures

@@ -42,8 +42,9 @@ def test_families(name):
 
 
 @pytest.mark.parametrize("name", ["gaussian", "categorical", "heteroscedastic", "censored"])
-def test_dense_engine(name):
-    _live(sgp.ContinualGP(FAMILIES[name].likelihood, engine="dense"), *_rows(name))
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+def test_other_engines(engine, name):
+    _live(sgp.ContinualGP(FAMILIES[name].likelihood, engine=engine), *_rows(name))
 
 
 @pytest.mark.parametrize("name", ["gaussian", "poisson", "gamma", "beta"])
@@ -61,7 +62,7 @@ def test_several_inputs():
     _live(sgp.ContinualGP(sgp.Gaussian()), x, x[:, 0] ** 2)
 
 
-@pytest.mark.parametrize("engine", ["dense", "chain"])
+@pytest.mark.parametrize("engine", ["sparse", "dense", "chain"])
 def test_several_channels(engine):
     model = sgp.ContinualGP({"level": sgp.Gaussian(), "events": sgp.Poisson()}, engine=engine)
     x = np.arange(8.0)

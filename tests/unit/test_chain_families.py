@@ -62,7 +62,12 @@ def goes_on_from_a_file(model, family, path):
     assert_same(again, model, 1e-10)
 
 
-# -- the dense engine ------------------------------------------------------------------------------
+# -- the other engines -----------------------------------------------------------------------------
+
+
+def others(x):
+    """The settings of exact engines: rows anywhere, and a point at every row."""
+    return {"dense": {}, "sparse": {"inducing": sgp.Fixed(x)}}
 
 
 @pytest.mark.parametrize(
@@ -74,21 +79,23 @@ def goes_on_from_a_file(model, family, path):
     ids=["bernoulli", "poisson"],
 )
 @pytest.mark.parametrize("kernel", [sgp.Matern12(1.0, 1.0), sgp.Matern32(1.0, 1.0)])
-def test_one_batch_is_that_of_the_dense_engine(likelihood, draw, kernel):
+@pytest.mark.parametrize("engine", others(X))
+def test_one_batch_is_that_of_other_engines(engine, likelihood, draw, kernel):
     y = draw(np.random.default_rng(0), np.sin(X))
     options = {"latents": kernel, "learning": None, "scale": False}
     chain = sgp.ContinualGP(likelihood, engine="chain", **options)
-    dense = sgp.ContinualGP(likelihood, engine="dense", inducing=sgp.Fixed(X), **options)
-    reports = [model.update(X, y) for model in (chain, dense)]
-    assert (chain.engine, dense.engine) == ("chain", "dense")
-    assert_same(chain, dense, 1e-5)
+    other = sgp.ContinualGP(likelihood, engine=engine, **others(X)[engine], **options)
+    reports = [model.update(X, y) for model in (chain, other)]
+    assert (chain.engine, other.engine) == ("chain", engine)
+    assert_same(chain, other, 1e-5)
     np.testing.assert_allclose(reports[0].bound, reports[1].bound, rtol=1e-5)
     for one in ("mean", "variance"):
-        got, wanted = (getattr(model.predict(TEST), one) for model in (chain, dense))
+        got, wanted = (getattr(model.predict(TEST), one) for model in (chain, other))
         np.testing.assert_allclose(got, wanted, rtol=1e-4)
 
 
-def test_several_families_at_once_are_those_of_the_dense_engine():
+@pytest.mark.parametrize("engine", others(X))
+def test_several_families_at_once_are_those_of_other_engines(engine):
     generator = np.random.default_rng(1)
     x = X[:40]
     data = {
@@ -108,10 +115,10 @@ def test_several_families_at_once_are_those_of_the_dense_engine():
         "real": sgp.fixed(weights[:1]), "count": sgp.fixed(weights[1:2]), "kind": sgp.fixed(weights)
     }  # fmt: skip
     chain = sgp.ContinualGP(channels, engine="chain", **options)
-    dense = sgp.ContinualGP(channels, engine="dense", inducing=sgp.Fixed(x), **options)
-    for model in (chain, dense):
+    other = sgp.ContinualGP(channels, engine=engine, **others(x)[engine], **options)
+    for model in (chain, other):
         model.update(data)
-    assert_same(chain, dense, 1e-4)
+    assert_same(chain, other, 1e-4)
 
 
 # -- one sample at a time --------------------------------------------------------------------------

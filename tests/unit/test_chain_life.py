@@ -311,7 +311,8 @@ def test_the_engine_is_chosen_by_what_is_asked_for():
         ({"latents": sgp.Matern32()}, rows, "chain"),
         ({"latents": [sgp.Matern12(), sgp.Periodic() * sgp.Matern52()]}, rows, "chain"),
         ({"latents": sgp.Matern32(), "engine": "dense"}, rows, "dense"),
-        ({"latents": sgp.Matern32(), "inducing": sgp.Fixed(X[::4])}, rows, "dense"),
+        ({"latents": sgp.Matern32(), "inducing": sgp.Fixed(X[::4])}, rows, "sparse"),
+        ({"latents": sgp.Matern32(), "keep": 0}, rows, "sparse"),
         ({"latents": [sgp.Matern32(), sgp.RBF()]}, rows, "dense"),
         ({"latents": sgp.Matern32()}, np.column_stack([X, X % 1]), "dense"),
         ({}, rows, "chain"),
@@ -331,7 +332,7 @@ def test_the_engine_is_chosen_by_what_is_asked_for():
         ({"latents": sgp.RBF()}, X, ["one input", "RBF", "Matérn", "auto"]),
         ({"latents": sgp.Linear() * sgp.Matern32()}, X, ["Markov", "Product"]),
         ({"latents": sgp.Matern32()}, np.column_stack([X, Y]), ["one input", "2 columns", "auto"]),
-        ({"latents": sgp.Matern32(), "inducing": sgp.Fixed(X)}, X, ["inducing", "dense"]),
+        ({"latents": sgp.Matern32(), "inducing": sgp.Fixed(X)}, X, ["inducing", "sparse"]),
     ],
     ids=["kernel", "product", "two inputs", "inducing"],
 )

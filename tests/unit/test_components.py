@@ -70,7 +70,7 @@ def built(engine, points, **options):
         scale={"a": (OFFSETS[0], 1.0), "b": (OFFSETS[1], 1.0)},
         learning=None,
         engine=engine,
-        inducing=sgp.Adaptive() if points is None else sgp.Fixed(points),
+        inducing=None if points is None else sgp.Fixed(points),
         **options,
     )
     y = observed()
@@ -113,7 +113,7 @@ def wanted(channel, points):
     return tuple(there), mean, covariance
 
 
-POINTS = {"dense": np.linspace(0, 40, 17), "chain": None}
+POINTS = {"sparse": np.linspace(0, 40, 17), "dense": None, "chain": None}
 
 
 @pytest.mark.parametrize("engine", POINTS)
@@ -130,19 +130,19 @@ def test_each_is_what_dense_conditioning_gives(engine, channel):
     np.testing.assert_allclose(found.covariance, covariance, rtol=0, atol=1e-7)
 
 
-def assert_adds_up(prediction):
+def assert_adds_up(prediction, rounding=1e-11):
     parts = prediction.components()
     scale = 1 + np.abs(prediction.latent_mean).max()
     total = sum(part.mean for part in parts.values())
-    np.testing.assert_allclose(total, prediction.latent_mean, rtol=0, atol=1e-11 * scale)
+    np.testing.assert_allclose(total, prediction.latent_mean, rtol=0, atol=rounding * scale)
     whole = parts.covariance.sum(axis=(-2, -1))
     np.testing.assert_allclose(whole, prediction.latent_variance, rtol=1e-6, atol=1e-9)
     everything = parts.together(*parts.names)
-    np.testing.assert_allclose(everything.mean, prediction.latent_mean, atol=1e-11 * scale)
+    np.testing.assert_allclose(everything.mean, prediction.latent_mean, atol=rounding * scale)
     np.testing.assert_allclose(everything.variance, whole, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("engine", ["dense", "chain"])
+@pytest.mark.parametrize("engine", ["sparse", "dense", "chain"])
 @pytest.mark.parametrize("name", families.FAMILIES)
 def test_they_add_up_for_every_family(engine, name):
     likelihood, draw = families.FAMILIES[name]
@@ -156,7 +156,8 @@ def test_they_add_up_for_every_family(engine, name):
     model.update(x[:15], y[:15])
     model.update(x[15:], y[15:])
     prediction = model.predict(np.array([2.0, 9.0, 13.0]))
-    assert_adds_up(prediction)
+    # Each part has a solve of its own on rows, with a factor as large as noise is small.
+    assert_adds_up(prediction, rounding=1e-10 if engine == "dense" else 1e-11)
     assert prediction.components().names[:3] == ("level", "trend", "season 3")
 
 
@@ -167,14 +168,14 @@ def test_they_add_up_without_what_is_open_about_weights():
         {"a": sgp.Gaussian(), "b": sgp.Poisson()}, latents=[sgp.RBF() + sgp.Periodic(), sgp.RBF()],
         engine="dense", weight_uncertainty=False,
     )  # fmt: skip
-    model.update({"a": (x, np.sin(x)), "b": (x, rng.poisson(3, 60))})
+    model.update({"a": (x, np.sin(x) + 0.1 * rng.normal(size=60)), "b": (x, rng.poisson(3, 60))})
     for prediction in model.predict(np.linspace(0, 30, 7)).values():
-        assert_adds_up(prediction)
+        assert_adds_up(prediction, rounding=1e-9)
 
 
 def test_weights_that_are_unknown_are_part_of_them():
     x = np.linspace(0, 20, 40)
-    for engine in ("dense", "chain"):
+    for engine in ("sparse", "dense", "chain"):
         model = sgp.ContinualGP(
             {"a": sgp.Gaussian(), "b": sgp.Gaussian()}, latents=[sgp.kernels.over_time()] * 2,
             engine=engine,

@@ -240,7 +240,7 @@ def test_a_model_without_data_keeps_its_settings():
         {"a b/ü": sgp.Categorical(3), "c": sgp.StudentT(df=np.float64(5.0))},
         latents=[sgp.RBF() * sgp.Periodic(period=sgp.fixed(7.0)), foreign],
         inducing=sgp.Adaptive(1e-3, 40),
-        batch_rows=100,
+        keep=0,
         seed=7,
     )
     model.add_channel("d", sgp.Poisson(), weights=np.ones((1, 2)))
@@ -311,8 +311,8 @@ def test_what_is_not_registered_cannot_be_saved(make, what, tmp_path):
 
 
 def test_what_could_not_be_read_again_is_not_written():
-    model = sgp.ContinualGP(sgp.Gaussian(), batch_rows=1e4)
-    with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.* number of rows"):
+    model = sgp.ContinualGP(sgp.Gaussian(), seed=1.5)
+    with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.* a seed"):
         model.to_bytes()
     model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=30.0))
     with pytest.raises(sgp.FileError, match=r"a model whose parts fit together.*budget is 30\.0"):
@@ -338,7 +338,7 @@ def test_what_would_be_read_otherwise_is_not_written():
         "kernel": {"latents": sgp.RBF(Positive(2, spread=np.array(1), below=np.int64(2)))},
         "flag": {"channels": sgp.Gaussian(error=np.False_)},
         "text": {"channels": {np.str_("y"): sgp.Gaussian()}, "engine": np.str_("dense")},
-        "budget": {"inducing": sgp.Adaptive(np.float32(0.01), np.array(30))},
+        "budget": {"engine": "sparse", "inducing": sgp.Adaptive(np.float32(0.01), np.array(30))},
         "column": {"latents": sgp.RBF().on(np.int64(0))},
         "spread": {"mean": sgp.Constant(np.array(3.0))},
     }.items(),

@@ -13,16 +13,31 @@ from streamgp.online.schedule import Schedule
 X = np.linspace(0, 1, 12)
 
 
-def flat_then_jump(likelihood):
-    model = sgp.ContinualGP(likelihood, inducing=sgp.Adaptive(budget=30))
+POINTS = {"inducing": sgp.Adaptive(budget=30)}
+
+
+def flat_then_jump(likelihood, past):
+    model = sgp.ContinualGP(likelihood, **past)
     for part in (X[::2], X[1::2]):
         model.update(part, np.ones(6))
     return model
 
 
-@pytest.mark.parametrize("likelihood", [sgp.Gaussian(), sgp.Gamma()], ids=["real", "amount"])
-def test_a_jump_after_constant_data_is_learned_and_they_are_kept(likelihood):
-    model = flat_then_jump(likelihood)
+@pytest.mark.parametrize(
+    ("likelihood", "past"),
+    [
+        pytest.param(sgp.Gaussian(), POINTS, id="real"),
+        pytest.param(sgp.Gamma(), {"engine": "dense"}, id="amount"),
+        pytest.param(
+            sgp.Gamma(),
+            POINTS,
+            id="amount at points",
+            marks=pytest.mark.xfail(strict=True, reason="110: a shape says nothing of past sites"),
+        ),
+    ],
+)
+def test_a_jump_after_constant_data_is_learned_and_they_are_kept(likelihood, past):
+    model = flat_then_jump(likelihood, past)
     kernel = model.hyperparameters["latents"][0]
     assert kernel["lengthscale"] < 0.2  # as it started: constant data would have any length
     for part in (X[::2], X[1::2]):

@@ -136,20 +136,18 @@ def feed(model, n=900, horizon=32, seed=0):
     return np.mean(inside, axis=0)
 
 
-def settings(engine):
+def settings():
     """A kernel that is right one step ahead, and far too sure of what is far away."""
     kernel = sgp.Matern12(sgp.fixed(6.0), sgp.fixed(0.3))
     return {
-        "latents": kernel, "learning": None, "engine": engine, "mean": None,
-        "inducing": sgp.Adaptive(budget=24) if engine == "dense" else sgp.Adaptive(),
-        "scale": False,
+        "latents": kernel, "learning": None, "engine": "chain", "mean": None, "scale": False,
     }  # fmt: skip
 
 
 def test_bands_far_ahead_hold_what_they_promise():
     shares = []
     for seed in range(4):
-        model = sgp.ContinualGP(sgp.Gaussian(sgp.fixed(0.2)), **settings("chain"))
+        model = sgp.ContinualGP(sgp.Gaussian(sgp.fixed(0.2)), **settings())
         shares.append(feed(model, seed=seed))
     plain, calibrated = np.mean(shares, axis=0)
     assert plain < 0.6
@@ -164,13 +162,14 @@ def test_bands_far_ahead_hold_what_they_promise():
 
 
 @pytest.mark.filterwarnings("ignore::streamgp.BudgetWarning")
-def test_dense_models_and_counts_are_scored_too():
+@pytest.mark.parametrize("past", [{"engine": "dense"}, {"inducing": sgp.Adaptive(budget=24)}])
+def test_other_engines_and_counts_are_scored_too(past):
     rng = np.random.default_rng(0)
     x = np.arange(120.0)
     rate = np.exp(1 + 0.5 * np.sin(x / 9))
     model = sgp.ContinualGP(
         {"a": sgp.Gaussian(), "b": sgp.Poisson(), "c": sgp.Categorical(3)},
-        engine="dense", learning=None, latents=2, inducing=sgp.Adaptive(budget=24),
+        learning=None, latents=2, **past,
     )  # fmt: skip
     for i in range(0, 120, 4):
         rows = slice(i, i + 4)
@@ -240,7 +239,7 @@ def test_what_lies_ahead_follows_from_the_end_of_the_filter_and_the_open_rows(ch
 
 
 def test_they_are_saved_and_go_on_as_they_were():
-    model = sgp.ContinualGP(sgp.Gaussian(0.2), **settings("chain"))
+    model = sgp.ContinualGP(sgp.Gaussian(0.2), **settings())
     x = np.arange(60.0)
     for i in range(0, 40, 2):
         model.update(x[i : i + 2], np.sin(x[i : i + 2]))
@@ -267,7 +266,7 @@ def test_they_are_saved_and_go_on_as_they_were():
     ids=str,
 )
 def test_a_file_with_wrong_ones_is_refused(wrong):
-    model = sgp.ContinualGP(sgp.Gaussian(0.2), **settings("chain"))
+    model = sgp.ContinualGP(sgp.Gaussian(0.2), **settings())
     model.update(np.arange(5.0), np.zeros(5))
     updater, progress = model._version
     bad = dataclasses.replace(progress, horizons={"y": Horizons()._replace(**wrong)})

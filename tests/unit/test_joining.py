@@ -133,8 +133,9 @@ def test_rows_of_one_time_and_late_ones_may_be_joined_too():
         np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
 
 
-def test_without_rows_the_dense_engine_keeps_the_past():
-    assert fed(0).engine == "dense"
+def test_without_rows_inducing_points_keep_the_past():
+    model = fed(0)
+    assert (model.engine, model.kept_rows) == ("sparse", 0)
     with pytest.raises(sgp.ConfigurationError, match="keep=0"):
         fed(0, engine="chain")
 

@@ -17,7 +17,7 @@ _GRID = np.linspace(-2, 45, 40)
 
 
 def _ancestor(engine, channels=None, learning=None, **options):
-    placed = {"inducing": sgp.Fixed(np.linspace(0, 40, 60))} if engine == "dense" else {}
+    placed = {"inducing": sgp.Fixed(np.linspace(0, 40, 60))} if engine == "sparse" else {}
     model = sgp.ContinualGP(
         channels or sgp.Gaussian(), engine=engine, learning=learning, **placed, **options
     )
@@ -32,7 +32,7 @@ def _same(one, other, tolerance=1e-8):
 
 
 @pytest.mark.parametrize("learning", [None, sgp.VEM(evaluations=5)])
-@pytest.mark.parametrize("engine", ["chain", "dense"])
+@pytest.mark.parametrize("engine", ["chain", "dense", "sparse"])
 def test_shards_merged_equal_one_pass(engine, learning):
     first = _ancestor(engine, learning=learning)
     whole, shards = copy.deepcopy(first), [copy.deepcopy(first) for _ in range(3)]
@@ -56,8 +56,9 @@ def test_shards_merged_equal_one_pass(engine, learning):
         _same(merged, whole, 1e-3)
 
 
-def test_rows_of_the_dense_engine_may_be_anywhere():
-    first = _ancestor("dense")
+@pytest.mark.parametrize("engine", ["dense", "sparse"])
+def test_rows_may_be_anywhere(engine):
+    first = _ancestor(engine)
     whole, shards = copy.deepcopy(first), [copy.deepcopy(first) for _ in range(2)]
     for i, shard in enumerate(shards):
         rows = np.arange(60 + i, 240, 2)
@@ -130,8 +131,8 @@ def test_what_does_not_fit_is_refused():
         sgp.merge(blank, [one])
     with pytest.raises(sgp.ConfigurationError, match="went on from the ancestor"):
         sgp.merge(one, [first])
-    dense = _ancestor("dense")
-    moved = sgp.ContinualGP(sgp.Gaussian(), engine="dense", learning=None)
+    sparse = _ancestor("sparse")
+    moved = sgp.ContinualGP(sgp.Gaussian(), engine="sparse", learning=None)
     moved.update(_X[:60], _Y[:60])
     grown = copy.deepcopy(moved)
     grown.update(_X[60:], _Y[60:], learn=False)
@@ -139,5 +140,6 @@ def test_what_does_not_fit_is_refused():
         sgp.merge(moved, [grown])
     chain = _ancestor("chain")
     chain.update(_X[60:], _Y[60:], learn=False)
-    with pytest.raises(sgp.ConfigurationError):
-        sgp.merge(dense, [chain])
+    for other in (sparse, _ancestor("dense")):
+        with pytest.raises(sgp.ConfigurationError):
+            sgp.merge(other, [chain])

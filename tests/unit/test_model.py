@@ -152,19 +152,18 @@ def test_a_notebook_shows_a_table():
     assert "Poisson" in shown
 
 
-def test_refining_moves_points_over_several_inputs_unless_they_are_to_stay():
+def test_a_first_batch_may_have_one_row_of_each_channel():
+    model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Gaussian()})
+    model.update({"a": ([[0.0, 1.0]], [3.0]), "b": ([[1.0, 0.0]], [2.0])})
+    assert model.predict([[0.0, 1.0]])["a"].mean == pytest.approx(3.0, abs=0.5)
+
+
+def test_refining_leaves_inducing_points_where_they_are():
     rng = np.random.default_rng(0)
-    x = rng.uniform(0, 6, (600, 2))
-    y = np.sin(2 * x[:, 0]) * np.cos(2 * x[:, 1]) + 0.3 * x[:, 1] + 0.1 * rng.normal(size=600)
-    rows, held_out = slice(500), slice(500, 600)
-    scores = {}
-    for moves in (0, None):
-        model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=48, moves=moves))
-        model.update(x[rows], y[rows])
-        (before,) = model.inducing_points
-        for _ in range(3):
-            model.refine()
-        (after,) = model.inducing_points
-        assert np.array_equal(before, after) == (moves == 0)
-        scores[moves] = -np.mean(model.predict(x[held_out]).log_density(y[held_out]))
-    assert scores[None] < scores[0] - 0.1
+    x = rng.uniform(0, 6, (200, 2))
+    model = sgp.ContinualGP(sgp.Gaussian(), inducing=sgp.Adaptive(budget=48))
+    model.update(x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=200))
+    (before,) = model.inducing_points
+    assert model.refine().bound >= 0.0  # of the past, at other hyperparameters
+    (after,) = model.inducing_points
+    np.testing.assert_array_equal(before, after)

@@ -203,7 +203,9 @@ def test_no_row_of_conjugate_channels_is_open():
         model = model_of(likelihood)
         model.update(x, y + 1)
         assert is_open(model) == 0
-        assert model.state.kept.linear.shape[1] == 0  # their sites follow from what was observed
+        kept = model.state.kept
+        assert not kept.linear.any()  # their sites follow from what was observed
+        assert not kept.precision.any()
 
 
 def test_rows_are_open_from_the_first_of_the_latest_that_are_not_conjugate():
@@ -357,8 +359,8 @@ WRONG = {
     "too few sites": block_with(linear=np.zeros((29, 1))),
     "wide sites": block_with(precision=np.zeros((30, 3))),
     "sites that are no numbers": block_with(precision=np.full((30, 1), np.nan)),
-    "no time": block_with(time=np.full(30, np.nan)),
-    "times out of order": block_with(time=X[:30][::-1]),
+    "no time": block_with(x=np.full((30, 1), np.nan)),
+    "times out of order": block_with(x=X[:30][::-1, None]),
     "values that cannot be": block_with(y=np.full((30, 1), -1.0)),
     "rows of nothing": block_with(count=np.zeros(30)),
     "energy below zero": block_with(energy=np.full(30, -1.0)),

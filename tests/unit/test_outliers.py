@@ -67,7 +67,7 @@ def test_without_outliers_a_rule_changes_nothing(rule):
     plain, careful = model_of("keep"), model_of(rule)
     for model in (plain, careful):
         learned(model, "batches", CLEAN)
-    pairs = zip(plain.state.past.arrays(), careful.state.past.arrays(), strict=True)
+    pairs = zip(plain.state.absorbed.arrays(), careful.state.absorbed.arrays(), strict=True)
     for one, other in pairs:
         np.testing.assert_array_equal(one, other)
 

@@ -12,8 +12,8 @@ from streamgp.river import ContinualGPClassifier, ContinualGPRegressor
 CHEAP = {"kernel": RBF(lengthscale=1.0, variance=1.0), "learning": None}
 
 
-def regressor(rows=40):
-    model = ContinualGPRegressor(likelihood=Gaussian(fixed(0.1)), **CHEAP)
+def regressor(rows=40, **settings):
+    model = ContinualGPRegressor(likelihood=Gaussian(fixed(0.1)), **CHEAP, **settings)
     for t in np.linspace(0, 6, rows):
         model.learn_one({"t": t}, np.sin(t))
     return model
@@ -86,7 +86,7 @@ def test_the_words_of_continual_gp_are_taken_too():
     )
     for t in np.linspace(0, 6, 40):
         model.learn_one({"t": t}, np.sin(t))
-    assert model.predict_one({"t": 2.2}) == regressor().predict_one({"t": 2.2})
+    assert model.predict_one({"t": 2.2}) == regressor(budget=64).predict_one({"t": 2.2})
     assert model.clone()._get_params()["inducing"] == Adaptive(budget=64)
     classifier = ContinualGPClassifier(
         learning=None, latents=[Matern32()], inducing=Fixed([[-1.0], [1.0]])

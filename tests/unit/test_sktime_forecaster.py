@@ -148,7 +148,7 @@ def test_exogenous_variables_are_inputs(switched):
     forecast = model.predict(np.arange(1, 11), X=beside[50:])
     assert np.max(np.abs(forecast - y[50:])) < 0.6
     turned = model.predict(FH, X=beside[[7, "open"]])  # columns by name; rows that are needed
-    np.testing.assert_allclose(turned, forecast.iloc[[0, 1, 4]], rtol=1e-12)
+    np.testing.assert_allclose(turned, forecast.iloc[[0, 1, 4]], rtol=1e-9)  # three at once, or ten
 
 
 def test_rows_without_exogenous_variables_are_not_learned(switched):
@@ -244,7 +244,7 @@ def test_settings_reach_the_model():
     assert weights["a"]["weights"].shape == (1, 1 + 1 + 2 * Seasonal("7D").harmonics)
     assert weights["y1"]["weights"].shape == (1, 1 + 2 * Seasonal("7D").harmonics)
     assert [len(points) for points in model.model_.inducing_points] == [5, 5]
-    assert model.model_.engine == "dense"
+    assert model.model_.engine == "sparse"
     twice = forecaster().fit(pd.DataFrame({"y1": WAVE, 0: WAVE}, DAYS))
     assert twice.model_.channels == ("y0", "y1")
     assert forecaster().fit(Y).model_.engine == "chain"

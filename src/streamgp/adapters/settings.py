@@ -19,8 +19,6 @@ from streamgp.online.forgetting import Forgetting
 Learning = VEM | Literal["vem"] | None
 Means = means.Means | Literal["level"]
 
-TOLERANCE = 1e-2  # the default of every estimator
-
 
 def build(
     channels: Mapping[str, Likelihood],
@@ -28,9 +26,8 @@ def build(
     kernel: Kernel | None,
     latents: Latents | None,
     inducing: Any,
-    tolerance: float,
-    budget: int,
-    default_budget: int,
+    tolerance: float | None,
+    budget: int | None,
     learning: Learning,
     forgetting: float | Forgetting,
     seed: int,
@@ -43,10 +40,9 @@ def build(
         channels: The likelihood of each channel, by name.
         kernel: The kernel of every latent function; None for the default.
         latents: The number of latent functions, or their kernels; None for the default number.
-        inducing: A placement strategy; None for `Adaptive(tolerance, budget)`.
-        tolerance: The tolerance of `Adaptive`.
-        budget: The budget of `Adaptive`.
-        default_budget: The budget of an estimator whose user has not set one.
+        inducing: A placement strategy; None if rows are to be kept.
+        tolerance: Instead of `inducing`, the tolerance of `Adaptive`; None if nobody asked for one.
+        budget: The same for its budget.
         learning: "vem", a `VEM`, or None.
         forgetting: As for `ContinualGP`.
         seed: As for `ContinualGP`.
@@ -59,18 +55,10 @@ def build(
     Raises:
         ConfigurationError: If two settings say the same thing, or one is not valid.
     """
-    if inducing is not None and (tolerance != TOLERANCE or budget != default_budget):
-        raise ConfigurationError(
-            problem(
-                "either `inducing`, or `budget` and `tolerance`",
-                "both",
-                "Give the budget and the tolerance to the strategy: `inducing=Adaptive(…)`.",
-            )
-        )
     return ContinualGP(
         channels,
         latents=_latents(channels, kernel, latents),
-        inducing=Adaptive(tolerance, budget) if inducing is None else inducing,
+        inducing=_strategy(inducing, tolerance, budget),
         learning=_rule(learning),
         forgetting=forgetting,
         mean=_mean(mean),
@@ -87,8 +75,8 @@ class Settings(Protocol):
     mean: Means
     latents: Latents | None
     inducing: Any
-    tolerance: float
-    budget: int
+    tolerance: float | None
+    budget: int | None
     learning: Learning
     forgetting: float | Forgetting
     seed: int
@@ -98,7 +86,6 @@ def build_for(
     estimator: Settings,
     names: Sequence[str],
     *,
-    default_budget: int,
     default_kernel: Kernel,
     seasons: Any = (),
 ) -> ContinualGP:
@@ -107,7 +94,6 @@ def build_for(
     Args:
         estimator: With its settings.
         names: The channels, one per column.
-        default_budget: The budget if the user has not set one.
         default_kernel: The kernel if the user has given none, neither as such nor in `latents`.
         seasons: As for `ContinualGP`.
 
@@ -125,13 +111,27 @@ def build_for(
         inducing=estimator.inducing,
         tolerance=estimator.tolerance,
         budget=estimator.budget,
-        default_budget=default_budget,
         learning=estimator.learning,
         forgetting=estimator.forgetting,
         seed=estimator.seed,
         mean=estimator.mean,
         seasons=seasons,
     )
+
+
+def _strategy(inducing: Any, tolerance: float | None, budget: int | None) -> Any:
+    """What was asked for: a strategy, by itself or by its numbers, or none."""
+    numbers = {"tolerance": tolerance, "budget": budget}
+    given: dict[str, Any] = {name: number for name, number in numbers.items() if number is not None}
+    if inducing is not None and given:
+        raise ConfigurationError(
+            problem(
+                "either `inducing`, or `budget` and `tolerance`",
+                "both",
+                "Give the budget and the tolerance to the strategy: `inducing=Adaptive(…)`.",
+            )
+        )
+    return Adaptive(**given) if given else inducing
 
 
 def _latents(

@@ -50,6 +50,7 @@ class Fit(NamedTuple):
     bound: float
 
 
+@np.errstate(over="ignore", invalid="ignore")  # whoever asks refuses a bound that is no number
 def fit_rows(setting: Setting, rows: RowSites) -> Fit:
     """q conditioned on the past and these row sites, with its bound."""
     posterior, at_rows = setting.conditioned(rows)

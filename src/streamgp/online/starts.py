@@ -102,6 +102,8 @@ class Starts:
         usual = np.sqrt(self.rows.x.shape[1]) * spread_of(self.rows.x)
         if not likelihood.ordered or likelihood.classes or not usual.all():
             return None
+        if np.count_nonzero(own) == 1:  # of each channel: there are no differences
+            return None
         return lengthscales(self._some.x[own], self._some.y[own, 0]) / usual
 
     @functools.cached_property

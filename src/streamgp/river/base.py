@@ -9,15 +9,13 @@ import numpy as np
 from jaxtyping import Float
 from river import base, stats
 
-from streamgp.adapters import TOLERANCE, Learning, build
+from streamgp.adapters import Learning, build
 from streamgp.errors import DataError, problem
 from streamgp.gp import ContinualGP
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
-
-BUDGET = 64
 
 Sample = Mapping[Hashable, Any]
 
@@ -28,8 +26,8 @@ class Estimator(base.Estimator):
     def __init__(
         self,
         kernel: Kernel | None = None,
-        tolerance: float = TOLERANCE,
-        budget: int = BUDGET,
+        tolerance: float | None = None,
+        budget: int | None = None,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         seed: int = 0,
@@ -89,7 +87,6 @@ class Estimator(base.Estimator):
             inducing=self.inducing,
             tolerance=self.tolerance,
             budget=self.budget,
-            default_budget=BUDGET,
             learning=self.learning,
             forgetting=self.forgetting,
             seed=self.seed,

@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Float
 from river import base
 
-from streamgp.adapters import TOLERANCE, Learning
+from streamgp.adapters import Learning
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Bernoulli
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
-from streamgp.river.base import BUDGET, Estimator, Sample
+from streamgp.river.base import Estimator, Sample
 from streamgp.river.stream import Stream
 
 
@@ -25,9 +25,9 @@ class ContinualGPClassifier(Estimator, base.MiniBatchClassifier):
 
     Args:
         kernel: A kernel of streamgp or tinygp; by default an RBF with one lengthscale per feature.
-        tolerance: The part of its prior variance that the inducing points may leave unexplained at
-            an input. A smaller tolerance makes more inducing points.
-        budget: The largest number of inducing points of any latent function
+        tolerance: Instead of `inducing`: the part of its prior variance that inducing points may
+            leave unexplained at an input. A smaller tolerance makes more inducing points.
+        budget: Instead of `inducing`: the largest number of inducing points of any latent function
             of each question.
         learning: "vem", a `VEM`, or None to leave all hyperparameters where they start.
         forgetting: Below 1, the part of what the past said that is left after each sample; or a
@@ -35,7 +35,7 @@ class ContinualGPClassifier(Estimator, base.MiniBatchClassifier):
         seed: The seed of the order in which large batches are learned.
         latents: The number of latent functions of each question, by default one; or, instead of
             `kernel`, a kernel or a list of kernels as in `ContinualGP`.
-        inducing: A placement strategy as in `ContinualGP`, instead of `tolerance` and `budget`.
+        inducing: A placement strategy as in `ContinualGP`. By default there is none: rows are kept.
 
     Raises:
         ConfigurationError: When the first sample is learned, if the settings contradict each other.
@@ -52,8 +52,8 @@ class ContinualGPClassifier(Estimator, base.MiniBatchClassifier):
     def __init__(
         self,
         kernel: Kernel | None = None,
-        tolerance: float = TOLERANCE,
-        budget: int = BUDGET,
+        tolerance: float | None = None,
+        budget: int | None = None,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         seed: int = 0,

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from river import base, proba
 
-from streamgp.adapters import TOLERANCE, Learning
+from streamgp.adapters import Learning
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Gaussian, Likelihood
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
-from streamgp.river.base import BUDGET, Estimator, Sample
+from streamgp.river.base import Estimator, Sample
 from streamgp.river.stream import Stream
 
 
@@ -20,16 +20,16 @@ class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
     Args:
         kernel: A kernel of streamgp or tinygp; by default an RBF with one lengthscale per feature.
         likelihood: The likelihood of the target; by default `Gaussian`.
-        tolerance: The part of its prior variance that the inducing points may leave unexplained at
-            an input. A smaller tolerance makes more inducing points.
-        budget: The largest number of inducing points of any latent function.
+        tolerance: Instead of `inducing`: the part of its prior variance that inducing points may
+            leave unexplained at an input. A smaller tolerance makes more inducing points.
+        budget: Instead of `inducing`: the largest number of inducing points of any latent function.
         learning: "vem", a `VEM`, or None to leave all hyperparameters where they start.
         forgetting: Below 1, the part of what the past said that is left after each sample; or a
             `Forgetting`.
         seed: The seed of the random start of likelihoods with several latent parameters.
         latents: The number of latent functions, by default one per latent parameter and at most
             three; or, instead of `kernel`, a kernel or a list of kernels as in `ContinualGP`.
-        inducing: A placement strategy as in `ContinualGP`, instead of `tolerance` and `budget`.
+        inducing: A placement strategy as in `ContinualGP`. By default there is none: rows are kept.
 
     Raises:
         ConfigurationError: When the first sample is learned, if the settings contradict each other.
@@ -50,8 +50,8 @@ class ContinualGPRegressor(Estimator, base.MiniBatchRegressor):
         self,
         kernel: Kernel | None = None,
         likelihood: Likelihood | None = None,
-        tolerance: float = TOLERANCE,
-        budget: int = BUDGET,
+        tolerance: float | None = None,
+        budget: int | None = None,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         seed: int = 0,

@@ -8,14 +8,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from streamgp.adapters import TOLERANCE, Learning, build
+from streamgp.adapters import Learning, build
 from streamgp.gp import ContinualGP
 from streamgp.kernels import Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
-
-BUDGET = 256
 
 
 class Estimator(BaseEstimator):
@@ -29,8 +27,8 @@ class Estimator(BaseEstimator):
         *,
         latents: Latents | None = None,
         inducing: Any = None,
-        tolerance: float = TOLERANCE,
-        budget: int = BUDGET,
+        tolerance: float | None = None,
+        budget: int | None = None,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         random_state: Any = None,
@@ -52,7 +50,6 @@ class Estimator(BaseEstimator):
             inducing=self.inducing,
             tolerance=self.tolerance,
             budget=self.budget,
-            default_budget=BUDGET,
             learning=self.learning,
             forgetting=self.forgetting,
             seed=int(check_random_state(self.random_state).randint(2**31)),

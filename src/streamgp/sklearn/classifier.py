@@ -23,10 +23,10 @@ class ContinualGPClassifier(ClassifierMixin, Estimator):
         kernel: The kernel of every latent function, from streamgp or tinygp; by default an RBF.
         latents: The number of latent functions, by default one for two classes and three for more;
             or, instead of `kernel`, a kernel or a list of kernels as in `ContinualGP`.
-        inducing: A placement strategy as in `ContinualGP`, instead of `tolerance` and `budget`.
-        tolerance: The part of its prior variance that the inducing points may leave unexplained at
-            an input. A smaller tolerance makes more inducing points.
-        budget: The largest number of inducing points of any latent function.
+        inducing: A placement strategy as in `ContinualGP`. By default there is none: rows are kept.
+        tolerance: Instead of `inducing`: the part of its prior variance that inducing points may
+            leave unexplained at an input. A smaller tolerance makes more inducing points.
+        budget: Instead of `inducing`: the largest number of inducing points of any latent function.
         learning: "vem", a `VEM`, or None to leave all hyperparameters where they start.
         forgetting: Below 1, the part of what the past said that is left after each `partial_fit`;
             or a `Forgetting`.

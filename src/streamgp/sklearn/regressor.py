@@ -9,7 +9,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from streamgp.adapters import TOLERANCE, Learning
+from streamgp.adapters import Learning
 from streamgp.adapters.tables import observed
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.gp import ContinualGP
@@ -18,7 +18,7 @@ from streamgp.likelihoods import Gaussian, HeteroscedasticGaussian, Likelihood, 
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
-from streamgp.sklearn.base import BUDGET, Estimator
+from streamgp.sklearn.base import Estimator
 
 _AROUND_F = (Gaussian, HeteroscedasticGaussian, StudentT)  # E[y | f] is the first parameter
 
@@ -36,10 +36,10 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         latents: The number of latent functions that the outputs share, by default one per latent
             parameter and at most three; or, instead of `kernel`, a kernel or a list of kernels as
             in `ContinualGP`.
-        inducing: A placement strategy as in `ContinualGP`, instead of `tolerance` and `budget`.
-        tolerance: The part of its prior variance that the inducing points may leave unexplained at
-            an input. A smaller tolerance makes more inducing points.
-        budget: The largest number of inducing points of any latent function.
+        inducing: A placement strategy as in `ContinualGP`. By default there is none: rows are kept.
+        tolerance: Instead of `inducing`: the part of its prior variance that inducing points may
+            leave unexplained at an input. A smaller tolerance makes more inducing points.
+        budget: Instead of `inducing`: the largest number of inducing points of any latent function.
         learning: "vem", a `VEM`, or None to leave all hyperparameters where they start.
         forgetting: Below 1, the part of what the past said that is left after each `partial_fit`;
             or a `Forgetting`.
@@ -68,8 +68,8 @@ class ContinualGPRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         likelihood: Likelihood | Sequence[Likelihood] | None = None,
         latents: Latents | None = None,
         inducing: Any = None,
-        tolerance: float = TOLERANCE,
-        budget: int = BUDGET,
+        tolerance: float | None = None,
+        budget: int | None = None,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         random_state: Any = None,

@@ -8,15 +8,13 @@ import pandas as pd
 from skpro.distributions.base import BaseDistribution
 from skpro.regression.base import BaseProbaRegressor
 
-from streamgp.adapters import TOLERANCE, Learning, Means, build_for, tables
+from streamgp.adapters import Learning, Means, build_for, tables
 from streamgp.adapters.distributions import distribution
 from streamgp.gp import ContinualGP
 from streamgp.kernels import RBF, Kernel, Linear
 from streamgp.model.specification import Latents
 from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
-
-BUDGET = 256
 
 
 class ContinualGPRegressor(BaseProbaRegressor):
@@ -35,10 +33,10 @@ class ContinualGPRegressor(BaseProbaRegressor):
         latents: The number of latent functions that the outputs share, by default one per latent
             parameter and at most three; or, instead of `kernel`, a kernel or a list of kernels as
             in `ContinualGP`.
-        inducing: A placement strategy as in `ContinualGP`, instead of `tolerance` and `budget`.
-        tolerance: The part of its prior variance that the inducing points may leave unexplained at
-            an input. A smaller tolerance makes more inducing points.
-        budget: The largest number of inducing points of any latent function.
+        inducing: A placement strategy as in `ContinualGP`. By default there is none: rows are kept.
+        tolerance: Instead of `inducing`: the part of its prior variance that inducing points may
+            leave unexplained at an input. A smaller tolerance makes more inducing points.
+        budget: Instead of `inducing`: the largest number of inducing points of any latent function.
         learning: "vem", a `VEM`, or None to leave all hyperparameters where they start.
         forgetting: Below 1, the part of what the past said that is left after each `update`; or a
             `Forgetting`.
@@ -82,8 +80,8 @@ class ContinualGPRegressor(BaseProbaRegressor):
         mean: Means = "level",
         latents: Latents | None = None,
         inducing: Any = None,
-        tolerance: float = TOLERANCE,
-        budget: int = BUDGET,
+        tolerance: float | None = None,
+        budget: int | None = None,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         seed: int = 0,
@@ -102,7 +100,7 @@ class ContinualGPRegressor(BaseProbaRegressor):
 
     def _fit(self, X: pd.DataFrame, y: pd.DataFrame, C: Any = None) -> Self:
         names = tables.channel_names(y.columns)
-        self.model_ = build_for(self, names, default_budget=BUDGET, default_kernel=RBF())
+        self.model_ = build_for(self, names, default_kernel=RBF())
         return self._learn(X, y)
 
     def _update(self, X: pd.DataFrame, y: pd.DataFrame, C: Any = None) -> Self:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sktime.forecasting.base import BaseForecaster
 
-from streamgp.adapters import TOLERANCE, Learning, Means, build_for, tables
+from streamgp.adapters import Learning, Means, build_for, tables
 from streamgp.adapters.distributions import distribution
 from streamgp.errors import ConfigurationError, DataError, problem
 from streamgp.gp import ContinualGP
@@ -17,8 +17,6 @@ from streamgp.online.forgetting import Forgetting
 from streamgp.prediction.prediction import Prediction
 from streamgp.sktime.inputs import inputs
 from streamgp.sktime.seasons import all_seasons
-
-BUDGET = 256
 
 
 class ContinualGPForecaster(BaseForecaster):
@@ -48,10 +46,10 @@ class ContinualGPForecaster(BaseForecaster):
         latents: The number of latent functions that the columns share, by default one per latent
             parameter and at most three; or, instead of `kernel`, a kernel or a list of kernels as
             in `ContinualGP`.
-        inducing: A placement strategy as in `ContinualGP`, instead of `tolerance` and `budget`.
-        tolerance: The part of its prior variance that the inducing points may leave unexplained at
-            an input. A smaller tolerance makes more inducing points.
-        budget: The largest number of inducing points of any latent function.
+        inducing: A placement strategy as in `ContinualGP`. By default there is none: rows are kept.
+        tolerance: Instead of `inducing`: the part of its prior variance that inducing points may
+            leave unexplained at an input. A smaller tolerance makes more inducing points.
+        budget: Instead of `inducing`: the largest number of inducing points of any latent function.
         learning: "vem", a `VEM`, or None to leave all hyperparameters where they start.
         forgetting: Below 1, the part of what the past said that is left after each `update`; or a
             `Forgetting`.
@@ -110,8 +108,8 @@ class ContinualGPForecaster(BaseForecaster):
         sp: float | Sequence[float] | None = None,
         latents: Latents | None = None,
         inducing: Any = None,
-        tolerance: float = TOLERANCE,
-        budget: int = BUDGET,
+        tolerance: float | None = None,
+        budget: int | None = None,
         learning: Learning = "vem",
         forgetting: float | Forgetting = 1.0,
         seed: int = 0,
@@ -222,7 +220,7 @@ class ContinualGPForecaster(BaseForecaster):
     def _build(self, names: Sequence[str], index: pd.Index) -> ContinualGP:
         kernel = Matern32() if self._exogenous else over_time()
         seasons = all_seasons(self.seasons, self.sp, index)
-        return build_for(self, names, default_budget=BUDGET, default_kernel=kernel, seasons=seasons)
+        return build_for(self, names, default_kernel=kernel, seasons=seasons)
 
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:

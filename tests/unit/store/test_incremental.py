@@ -62,6 +62,23 @@ def test_a_chain_comes_back_as_it_was(store):
     assert store.info("sensor").size == apart(model).size
 
 
+def test_rows_over_any_inputs_come_back_as_they_were(store):
+    generator = np.random.default_rng(0)
+    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, keep=None)
+    known = set()
+    for rows in (600, 30, 30):
+        x = generator.normal(size=(rows, 2))
+        model.update(x, x[:, 0])
+        store.put("sensor", model)
+        again = store.get("sensor")
+        assert again.to_bytes() == model.to_bytes()
+        assert store.info("sensor").size == apart(model).size
+        labels = apart(model).labels
+        assert len(labels) == 3
+        assert not known or len(known.intersection(labels)) == 2  # full blocks stay as they are
+        known, model = set(labels), again
+
+
 def test_what_is_written_does_not_grow_with_the_past(tmp_path):
     path = tmp_path / "stream.db"
     found = []
@@ -155,8 +172,8 @@ def test_a_store_that_another_has_changed_is_not_taken_for_ours(where):
         assert theirs.get("sensor").to_bytes() == model.to_bytes()
 
 
-def test_a_model_that_is_no_chain_is_its_file():
-    model = sgp.ContinualGP(sgp.Gaussian(), engine="dense")
+def test_a_model_that_keeps_no_rows_is_its_file():
+    model = sgp.ContinualGP(sgp.Gaussian(), keep=0)
     model.update(np.arange(5.0), np.zeros(5))
     head, pieces, _ = apart(model)
     assert head == model.to_bytes()
@@ -202,7 +219,7 @@ def test_what_could_not_be_read_is_not_written(store):
     first, *rest = progress.state.blocks
     for bad in (
         {"y": np.full_like(first.y, np.nan)},
-        {"time": first.time[::-1].copy()},
+        {"x": first.x[::-1].copy()},
         {"linear": np.zeros((first.size, 1))},
         {"count": first.count[:-1]},
     ):

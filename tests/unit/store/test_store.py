@@ -11,7 +11,7 @@ import streamgp as sgp
 
 def made(rows=8, seed=0, **settings):
     generator = np.random.default_rng(seed)
-    model = sgp.ContinualGP(sgp.Gaussian(), learning=None, engine="dense", **settings)
+    model = sgp.ContinualGP(sgp.Gaussian(), **{"learning": None, "engine": "dense", **settings})
     model.update(np.linspace(0, 5, rows), generator.normal(size=rows))
     return model
 
@@ -35,7 +35,7 @@ def test_a_model_without_data_comes_back(store):
 
 def test_info_says_what_is_there_without_loading(store):
     before = datetime.datetime.now(datetime.UTC)
-    model = made(8)
+    model = made(8, engine="sparse")
     version = store.put("a", model)
     info = store.info("a")
     assert (info.key, info.version, info.updates) == ("a", version, 1)
