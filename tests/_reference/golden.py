@@ -16,11 +16,11 @@ import numpy as np
 import streamgp as sgp
 from streamgp import kernels
 from streamgp.data.batch import Rows
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.memory import Memory
 from streamgp.inference.past import Past
 from streamgp.inference.sites import RowSites, Site
-from streamgp.inference.state import State
+from streamgp.inference.sparse.state import State
 from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE
 from streamgp.model.multitask import Channel, MultiTaskGP

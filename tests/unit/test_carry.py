@@ -7,9 +7,9 @@ from tests._reference import build, dense
 
 import streamgp as sgp
 from streamgp.inducing import placement
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.posterior import condition
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.reading import Reading
 from streamgp.inference.sites import through
 from streamgp.inference.vem import VEM

@@ -8,7 +8,7 @@ import pytest
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.parameters import free_vector
 
 X = np.linspace(0, 6, 20)

@@ -19,7 +19,7 @@ from tests._reference import build, golden
 from streamgp.inference import alternating, m_step
 from streamgp.inference.e_step import exact_sites, first_sites
 from streamgp.inference.trust import exaggeration
-from streamgp.inference.vem import Episode, Options
+from streamgp.inference.sparse.episode import Episode, Options
 from streamgp.parameters import free_vector, with_free
 
 CURVED = 1e-7  # tolerance of curvatures that are differences

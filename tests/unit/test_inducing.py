@@ -9,7 +9,7 @@ from tests._reference import build, dense
 import streamgp as sgp
 from streamgp.inducing import View, place
 from streamgp.inducing.adaptive import Ground
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.prior import Prior
 from streamgp.parameters import unwrap
 
 NONE = np.zeros((0, 1))

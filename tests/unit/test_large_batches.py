@@ -9,8 +9,8 @@ from tests._reference import build
 import streamgp as sgp
 from streamgp.data.batch import Parts
 from streamgp.inference.large_batch import LargeBatch
-from streamgp.inference.learner import Learner
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.vem import VEM, Options
 from streamgp.model.means import Constant
 from streamgp.parameters import Positive, free_vector, with_free

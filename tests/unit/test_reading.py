@@ -7,7 +7,7 @@ import pytest
 from tests._reference import build, dense, families
 
 import streamgp as sgp
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.posterior import condition
 from streamgp.inference.reading import Reading, by_channels
 from streamgp.inference.trust import trusted

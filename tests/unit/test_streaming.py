@@ -6,7 +6,7 @@ from tests._reference import build, families
 
 import streamgp as sgp
 from streamgp.data.batch import Rows
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.trust import exaggeration
 from streamgp.inference.vem import VEM
 from streamgp.online.progress import Progress

@@ -7,7 +7,7 @@ import pytest
 from tests._reference import build, dense, families
 
 import streamgp as sgp
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.trust import trusted
 from streamgp.model.means import Constant
 from streamgp.parameters import Positive, fixed, replaced

@@ -5,7 +5,7 @@ import pytest
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.online import lifecycle
 from streamgp.parameters import free_vector, prior_of, recentred
 
