@@ -61,8 +61,9 @@ class Positive(Node):
     start unless the data insist. It is what stops too few inducing points from driving a kernel
     variance to 1e5. Below the centre it is `below` times the spread.
 
-    With `least`, what is moved is one of two independent parts of a deviation; the other one is
-    known, so that the whole is never less.
+    With `least` or `floor`, what is moved is one of two independent parts of a deviation; the other
+    one, the larger of the two, is known, so that the whole is never less. Data may show that
+    `least` was too much; `floor` stays.
     """
 
     log_value: np.ndarray
@@ -70,6 +71,7 @@ class Positive(Node):
     spread: float
     below: float = 1.0
     least: float = 0.0
+    floor: float = 0.0
 
     def __init__(self, value: Any, centre: Any = None, spread: float = 1.5, below: float = 1.0):
         centre = value if centre is None else centre
@@ -78,11 +80,16 @@ class Positive(Node):
         object.__setattr__(self, "spread", float(spread))
         object.__setattr__(self, "below", float(below))
         object.__setattr__(self, "least", 0.0)
+        object.__setattr__(self, "floor", 0.0)
 
     @property
     def value(self) -> np.ndarray:
         moved = np.asarray(np.exp(self.log_value))
-        return np.asarray(np.hypot(moved, self.least)) if self.least else moved
+        return np.asarray(np.hypot(moved, self._known)) if self._known else moved
+
+    @property
+    def _known(self) -> float:
+        return max(self.least, self.floor)
 
     @property
     def free(self) -> np.ndarray:
@@ -93,7 +100,7 @@ class Positive(Node):
 
     def pulled(self, gradient: np.ndarray) -> np.ndarray:
         value = self.value
-        part = (np.exp(self.log_value) / value) ** 2 if self.least else 1.0
+        part = (np.exp(self.log_value) / value) ** 2 if self._known else 1.0
         return np.ravel(gradient * value * part)
 
     def prior(self) -> tuple[np.ndarray, np.ndarray]:

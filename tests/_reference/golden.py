@@ -3,7 +3,8 @@
 The files are made by a script that needs that version. A model is a JSON text in them; all else is
 arrays. That version had no mean functions, and it kept one mixed site of all channels. It is read
 as what a channel of its own said, which sees each latent function once and has unit noise. Of a
-lone channel with normal noise the sums per channel follow from it.
+lone channel with normal noise it is the channel's own site. Beside it that version remembered an
+expansion of past data in the hyperparameters, which here stands beside what is believed of them.
 """
 
 import itertools
@@ -16,15 +17,15 @@ import numpy as np
 import streamgp as sgp
 from streamgp import kernels
 from streamgp.data.batch import Rows
-from streamgp.inference.learner import Learner
-from streamgp.inference.memory import Memory
-from streamgp.inference.past import Past
+from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.sites import RowSites, Site
-from streamgp.inference.state import State
+from streamgp.inference.sparse.absorbed import Absorbed
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.state import State
 from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE
 from streamgp.model.multitask import Channel, MultiTaskGP
-from streamgp.parameters import Frozen, Positive, Real, fixed, free_size, replaced
+from streamgp.parameters import Frozen, Positive, Real, fixed, free_size, free_vector, replaced
 from tests._reference import build
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -65,49 +66,62 @@ def read(name):
         tuple(asked["draws"]),
     )
     points = tuple(found[f"points_{q}"] for q in range(sum(model.draws)))
-    learner = Learner(VEM(evaluations=asked["evaluations"], cells=0))
+    learner = Learner(VEM(evaluations=asked["evaluations"]))
     rows = Rows(found["x"], found["y"][:, None], found["channel"])
     return Golden(learner, _state(learner, model, points, found), rows, found)
 
 
 def _state(learner, model, points, found):
-    memory = Memory(found["memory_gradient"], found["memory_precision"])
-    count, site = float(found["count"]), _site(found, "")
-    heard = _heard(model, memory, count)
+    site, count = _site(found, ""), float(found["count"])
+    heard = _heard(model, found["memory_gradient"], count)
     if is_lone(model):
         blank = learner.init(model, points)
-        past = _unmixed(blank, site, count, float(found["energy"]))
-        return blank.replace(memory=memory, heard=heard, past=past)
+        energy = float(found["energy"])
+        return blank.replace(heard=heard, absorbed=_unmixed(blank, site, count, energy))
     ones = build.channel(build.gaussian(1.0), np.ones((1, len(points))))
     blank = learner.init(replaced(model, channels=(*model.channels, ones)), points)
-    past = _mixed(blank, site)
-    return blank.replace(memory=memory, heard=np.append(heard, 0.0), past=past)
+    return blank.replace(heard=np.append(heard, 0.0), absorbed=_mixed(blank, site))
 
 
 def _mixed(blank, site):
-    """The sums of which the last channel, of weights one and unit noise, has that site."""
-    past, ends = blank.past.copy(), np.cumsum([0, *blank.sizes])
-    pieces = list(itertools.starmap(slice, itertools.pairwise(ends)))
-    for q, piece in enumerate(pieces):
-        past.linear[q][-1] = site.linear[piece]
-    for (q, r), own in zip(past.parts, past.precision, strict=True):
-        if r < len(pieces):
-            own[-1] = site.precision[pieces[q], pieces[r]]
-    return past
+    """What the last channel, of weights one and unit noise, has said if that is the site."""
+    said = Absorbed.none(blank.plain, blank.sizes)
+    said.linear[-1], said.precision[-1] = site.linear, site.precision
+    return said
 
 
-def with_fixed_kernels_and_weights(state):
-    """The state with these fixed, and which of its free parameters are left."""
-    channels, left = [], [np.zeros(free_size(state.model.kernels), bool)]
-    for channel, plain in zip(state.model.channels, state.plain.channels, strict=True):
-        channels.append(replaced(channel, weights=fixed(plain.weights)))
-        left.append(np.ones(free_size(channel.likelihood), bool))
-        left.append(np.zeros(free_size(channel.weights), bool))
-        left.append(np.ones(free_size(channel.scale), bool))
-    left = np.concatenate(left)
-    memory = Memory(state.memory.gradient[left], state.memory.precision[left][:, left])
-    model = replaced(state.model, kernels=state.plain.kernels, channels=tuple(channels))
-    return state.replace(model=model, memory=memory), left
+class Remembering(NamedTuple):
+    """Beliefs, and beside them an expansion of past data in the hyperparameters, as there was.
+
+    Attributes:
+        beliefs: Of hyperparameters.
+        anchor: Where the expansion is made.
+        gradient: Of past data by hyperparameters.
+        precision: Their curvature.
+    """
+
+    beliefs: Beliefs
+    anchor: np.ndarray
+    gradient: np.ndarray
+    precision: np.ndarray
+
+    def objective(self, theta, value, gradient):
+        step = theta - self.anchor
+        value, slope = value + self._remembered(step), self.gradient - self.precision @ step
+        return self.beliefs.objective(theta, value, gradient + slope)
+
+    def value(self, theta):
+        return self.beliefs.value(theta) + self._remembered(theta - self.anchor)
+
+    def _remembered(self, step):
+        return float(self.gradient @ step - 0.5 * step @ self.precision @ step)
+
+
+def remembering(case, beliefs):
+    """The beliefs of a case, with what that version remembered of past data."""
+    anchor = free_vector(case.state.model)
+    memory = (case.found[f"memory_{part}"] for part in ("gradient", "precision"))
+    return Remembering(beliefs, anchor, *memory)
 
 
 def is_lone(model):
@@ -116,26 +130,25 @@ def is_lone(model):
     return not others and first.likelihood.scales_sites and free_size(first) == 1
 
 
-def _heard(model, memory, count):
+def _heard(model, gradient, count):
     """The observations of each channel, equally many of each one that is remembered."""
     ends = free_size(model.kernels) + np.cumsum([0, *map(free_size, model.channels)])
-    spoke = [memory.gradient[a:b].any() for a, b in itertools.pairwise(ends)]
+    spoke = [gradient[a:b].any() for a, b in itertools.pairwise(ends)]
     parts = np.array(spoke, float) if any(spoke) else np.ones(len(model.channels))
     return count * parts / parts.sum()
 
 
 def _unmixed(blank, site, count, energy):
-    """The sums of a lone channel of weight one: its site at unit noise."""
+    """What a lone channel of weight one has said: its site at unit noise.
+
+    What the points leave open is part of the energy there.
+    """
     [channel] = blank.plain.channels
     np.testing.assert_array_equal(channel.loadings, 1.0)
-    unit, (width,) = site.scaled(1 / channel.likelihood.strength), site.linear.shape
-    return Past(
-        (unit.linear[None], np.zeros((1, 0))),
-        (unit.precision[None], np.zeros((1, width, 0)), np.zeros((1, 0, 0))),
-        np.zeros((1, 1)),  # what the points leave open is part of the energy there
-        np.array([count]),
-        np.array([energy]),
-    )
+    unit, said = site.scaled(1 / channel.likelihood.strength), Absorbed.none(blank.plain, blank.sizes)
+    said.linear[0], said.precision[0] = unit.linear, unit.precision
+    said.count[0], said.energy[0] = count, energy
+    return said
 
 
 def _site(found, prefix):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 
 FAMILIES = {"real": sgp.Gaussian(), "binary": sgp.Bernoulli(), "count": sgp.Poisson()}
 GAUSSIAN = ("real", "other")

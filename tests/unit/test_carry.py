@@ -7,10 +7,10 @@ from tests._reference import build, dense
 
 import streamgp as sgp
 from streamgp.inducing import placement
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.posterior import condition
-from streamgp.inference.prior import Prior
-from streamgp.inference.reading import Reading
+from streamgp.inference.sparse.prior import Prior
+from streamgp.inference.sparse.absorbed import Reading
 from streamgp.inference.sites import through
 from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant
@@ -80,8 +80,8 @@ def test_points_behind_the_old_ones_leave_every_number_as_it_was():
     more = build.points(many, np.concatenate([OLD + 0.1, MORE]))
     extended = placement.extended(state, more)
     assert len(extended.site.linear) == 37
-    assert extended.past.sizes == (26, 10, 1)
-    for got, wanted in zip(extended.past.arrays(), state.past.arrays(), strict=True):
+    assert extended.sizes == (26, 10)
+    for got, wanted in zip(extended.absorbed.arrays(), state.absorbed.arrays(), strict=True):
         np.testing.assert_array_equal(got[got != 0], wanted[wanted != 0])
     assert_same(learner, extended, state, 1e-7)
     assert_same(learner, extended, learner.move(state, more))
@@ -172,30 +172,36 @@ def elsewhere(model):
     return with_free(model, vector + step)
 
 
-def read(model, past):
+def read(model, state):
     """What the past says under a plain model, v integrated out."""
-    reading = Reading.of(model)
-    return reading.beside(past) + condition(reading.site(past)).log_evidence
+    reading = Reading.of(model, state.plain)
+    said = condition(state.absorbed.site(reading, state.sizes)).log_evidence
+    return state.absorbed.beside(reading) + said
 
 
 def test_projected_channels_are_read_under_weights_that_are_learned_later():
     """As if the points had been dropped after the weights were learned."""
-    learner = Learner(VEM(cells=0))
+    learner = Learner(VEM())
     state, points = several(learner), build.points(NEW, NEW)
     before = learner.move(state, points)
-    other = elsewhere(state.model)
-    after = learner.move(state.replace(model=other), points)
-    late = before.replace(model=other)
-    assert late.reading.beside(late.past) == pytest.approx(after.reading.beside(after.past))
+    reading = Reading.of(unwrap(elsewhere(state.model)), state.plain)
+    found = state.absorbed.read(reading, state.sizes)
+    after = learner.move(state.replace(absorbed=found), points).absorbed
+    late = before.absorbed
+    known = reading._replace(ratio=np.ones_like(reading.ratio))
+    assert late.beside(reading) == pytest.approx(after.beside(known))
     for part in ("linear", "precision"):
-        got, wanted, old = (getattr(s.site, part) for s in (late, after, before))
+        got, wanted = (
+            getattr(said.site(of, before.sizes), part)
+            for said, of in ((late, reading), (after, known))
+        )
         np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-8)
-        assert np.max(np.abs(got - old)) > 0.1
+        assert np.max(np.abs(got - getattr(before.site, part))) > 0.1
 
 
 def test_what_is_projected_is_a_bound_on_the_evidence():
     """Of normal channels: the data's bound with q(u_old) = p(u_old | u_new), by dense formulas."""
-    learner = Learner(VEM(evaluations=1, cells=0))
+    learner = Learner(VEM(evaluations=1))
     blank = several(learner)
     channels = blank.model.channels[:2]
     start = learner.init(replaced(blank.model, channels=channels), blank.points)
@@ -204,7 +210,7 @@ def test_what_is_projected_is_a_bound_on_the_evidence():
     moved = learner.move(state, build.points(NEW, NEW))
     for model in (state.plain, unwrap(elsewhere(state.model))):
         bounds = [
-            read(model, s.past) - 0.5 * np.sum(s.past.count) * np.log(2 * np.pi)
+            read(model, s) - 0.5 * np.sum(s.absorbed.count) * np.log(2 * np.pi)
             for s in (state, moved)
         ]
         whole, projected, exact = dense_bounds(model, rows)
@@ -239,7 +245,7 @@ def dense_bounds(model, rows):
 
 def test_learning_goes_on_where_points_were_dropped():
     """What is kept implies the site that the step came to, with other kernels too."""
-    learner = Learner(VEM(evaluations=4, cells=0))
+    learner = Learner(VEM(evaluations=4))
     state = several(learner, kernels=True, classes=False)
     state = learner.move(state, build.points(NEW, NEW))
     learned = build.learned(learner, state, draw_several(1))
@@ -253,7 +259,7 @@ def test_learning_goes_on_where_points_were_dropped():
 
 
 def test_a_faded_state_fades_as_a_whole():
-    learner = Learner(VEM(cells=0))
+    learner = Learner(VEM())
     state = learner.move(several(learner), build.points(NEW, NEW))
     state, _ = learner.step(state, draw_several(1), learn=False)
     faded = learner.tempered(state, 0.25)
@@ -261,12 +267,12 @@ def test_a_faded_state_fades_as_a_whole():
         got, wanted = (getattr(s.site, part) for s in (faded, state))
         np.testing.assert_allclose(got, 0.25 * wanted, rtol=1e-9, atol=1e-9)
     assert faded.count == pytest.approx(0.25 * state.count)
-    beside = [float(s.past.energy.sum() + s.past.slack.sum()) for s in (faded, state)]
+    beside = [float(s.absorbed.energy.sum() + s.absorbed.slack.sum()) for s in (faded, state)]
     assert beside[0] == pytest.approx(0.25 * beside[1])
 
 
 def test_points_come_back_behind_those_that_were_kept():
-    learner = Learner(VEM(cells=0))
+    learner = Learner(VEM())
     state = learner.move(several(learner), build.points(NEW, NEW))
     wide = placement.extended(state, build.points(np.append(NEW, [5.0, 6.0]), np.append(NEW, 4.0)))
     for d in range(3):

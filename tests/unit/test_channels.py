@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests._reference import build, dense
 
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.vem import VEM
 from streamgp.model.means import Constant, Mean
 from streamgp.parameters import Positive, replaced

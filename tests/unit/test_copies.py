@@ -8,7 +8,7 @@ import pytest
 from tests._reference import build
 
 import streamgp as sgp
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 from streamgp.parameters import free_vector
 
 X = np.linspace(0, 6, 20)
@@ -22,14 +22,12 @@ def test_a_copied_state_has_the_same_numbers_and_no_more(copied):
     state = learner.init(build.model([channel], trainable=True), build.points(X[::4]))
     state, _ = learner.step(state, build.rows((0, X, np.sin(X))))
     again = copied(state)
-    assert set(vars(again)) == {"model", "points", "past", "memory", "heard", "cells"}
+    assert set(vars(again)) == {"model", "points", "absorbed", "heard"}
     for got, wanted in (
         (free_vector(again.model), free_vector(state.model)),
         (again.points[0], state.points[0]),
-        *zip(again.past.arrays(), state.past.arrays(), strict=True),
+        *zip(again.absorbed.arrays(), state.absorbed.arrays(), strict=True),
         (again.heard, state.heard),
-        (again.memory.gradient, state.memory.gradient),
-        (again.memory.precision, state.memory.precision),
     ):
         assert got is not wanted
         assert got.dtype == np.float64

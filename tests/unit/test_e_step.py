@@ -6,11 +6,12 @@ from scipy.optimize import minimize
 from scipy.special import expit, gammaln
 from tests._reference import build, dense
 
-from streamgp.inference.e_step import DenseSetting, e_step, fit_rows, natural_step, no_sites
-from streamgp.inference.learner import Learner
+from streamgp.inference.e_step import e_step, fit_rows, natural_step, no_sites
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.posterior import condition, marginals
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.sites import RowSites, Site, aggregate
+from streamgp.inference.sparse.setting import SparseSetting
 from streamgp.likelihoods import Bernoulli, Categorical, Poisson
 from streamgp.model.means import NONE, Constant
 from streamgp.model.mixing import Mixed
@@ -37,7 +38,7 @@ def problem(likelihood, draw, latents=1, rows=40, mean=LEVEL):
     batch = model.batch(build.rows((0, x, y)))
     projection = Prior.of(model, build.points(*[Z] * latents)).project(batch.x)
     features = Mixed.of(model, batch).features(projection)
-    return DenseSetting(model, batch, features, no_site(features))
+    return SparseSetting(model, batch, features, no_site(features))
 
 
 CASES = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests._reference import build, dense
 
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse.learner import Learner
 
 LEARNER = Learner(learning=None)
 TEST = np.linspace(-3.0, 3.0, 31)[:, None]

@@ -9,8 +9,8 @@ from tests._reference import build
 
 import streamgp as sgp
 from streamgp import kernels
-from streamgp.inference.learner import Learner
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.vem import VEM
 from streamgp.parameters import (
     Frozen,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests._reference import build, dense
 
-from streamgp.inference.prior import Prior
+from streamgp.inference.sparse.prior import Prior
 from streamgp.numerics import linalg
 from streamgp.parameters import unwrap
 

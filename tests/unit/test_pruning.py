@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests._reference import build, dense
 
-from streamgp.inference import pruning
-from streamgp.inference.learner import Learner
+from streamgp.inference.sparse import pruning
+from streamgp.inference.sparse.learner import Learner
 from streamgp.model.means import NONE, Constant
 
 SPREAD = 2.0

@@ -7,8 +7,7 @@ import pytest
 from tests._reference import build, dense, families
 
 import streamgp as sgp
-from streamgp.inference.learner import Learner
-from streamgp.inference.trust import trusted
+from streamgp.inference.sparse.learner import Learner
 from streamgp.model.means import Constant
 from streamgp.parameters import Positive, fixed, replaced
 
@@ -59,33 +58,41 @@ def moments_of_latents(state, x):
 
 
 def dense_covariances(blank, state, learner, rows):
-    """The inverse of the prior's precision and of what the rows say, channel by channel."""
-    trial, fit, *_ = build.learned(learner, blank, rows)
-    kept = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)
-    batch, found = trial.setting.batch, []
+    """The inverse of the prior's precision and of what the rows say, channel by channel.
+
+    A channel's site does not tell latent parameters apart: each of them is taken to have the
+    average of what the rows say of all of them.
+    """
+    learned = build.learned(learner, blank, rows)
+    batch, found = learned.trial.setting.batch, []
     for d, (channel, plain) in enumerate(
         zip(state.model.channels, state.plain.channels, strict=True)
     ):
-        count = len(plain.scale)
+        count, loadings = len(plain.scale), plain.loadings
+        spread = np.repeat(channel.weights.spread * plain.scale, 2)
         precision = np.zeros((count, 2, count, 2))
-        for j in range(count):
-            precision[j, :, j] += np.eye(2) / (channel.weights.spread * plain.scale[j]) ** 2
+        along = loadings / np.sqrt(np.sum(loadings**2, axis=0))
         for group in batch.groups:
             if group.channel == d:
                 _, second = moments_of_latents(state, batch.x[group.rows])
-                own = kept.precision[group.run][group.within]
-                precision += np.einsum("njk,nqr->jqkr", own, second)
-        flat = precision.reshape(2 * count, 2 * count)
+                own = learned.fit.rows.precision[group.run][group.within]
+                said = np.einsum("njk,jq,kr->nqr", own, along, along) * (along.T @ along)
+                precision += np.einsum("jk,nqr,nqr->jqkr", np.eye(count), said, second)
+        flat = precision.reshape(2 * count, 2 * count) + np.diag(spread**-2)
         found.append(np.linalg.inv(flat).reshape(precision.shape))
     return found
 
 
 def test_it_is_that_of_a_regression_on_the_latent_functions():
+    """With loadings of both signs."""
     learner = Learner(None)
     blank, state, rows = learned(learner)
+    assert np.min(state.plain.channels[0].loadings) * np.max(state.plain.channels[0].loadings) < 0
     wanted = dense_covariances(blank, state, learner, rows)
     for got, own in zip(state.open_weights, wanted, strict=True):
         np.testing.assert_allclose(got, own, rtol=1e-6, atol=1e-9)
+        flat = got.reshape(2 * (np.prod(got.shape[:2]),))
+        assert np.linalg.eigvalsh(flat).min() > 0
 
 
 @pytest.mark.parametrize("channel", range(3))

@@ -132,6 +132,10 @@ class Likelihood(Module, ABC):
         """
         return self
 
+    def with_rounding_of(self, other: Any) -> "Likelihood":
+        """With what another of the family knows of the rounding of observations."""
+        return self
+
     @property
     def offset_spread(self) -> Float[np.ndarray, " J"]:
         """How far offsets may come to lie from where they start, in units of `location`'s scale.

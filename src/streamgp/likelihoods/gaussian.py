@@ -9,7 +9,7 @@ from scipy import special
 from streamgp.likelihoods.algebra import column, log_normal, square
 from streamgp.likelihoods.arrays import ByName, Covariances, Latent, Means, Observed, Slopes, Values
 from streamgp.likelihoods.base import LEVELS, Expected, Likelihood
-from streamgp.likelihoods.rounding import at_least, rounding_of, step_of
+from streamgp.likelihoods.rounding import at_least, rounded_as, rounding_of, step_of
 from streamgp.numerics.special import mills
 from streamgp.parameters import Parameter, Positive, positive, replaced
 from streamgp.registry import storable
@@ -81,6 +81,9 @@ class Gaussian(Likelihood):
         if least == self.noise.least:
             return self
         return replaced(self, noise=replaced(self.noise, least=float(least)))
+
+    def with_rounding_of(self, other: "Gaussian") -> "Gaussian":
+        return replaced(self, noise=rounded_as(self.noise, other.noise))
 
     @property
     def offset_spread(self) -> Float[np.ndarray, " J"]:

@@ -25,8 +25,15 @@ def rounding_of(y: Float[np.ndarray, " N"]) -> float:
     return step_of(y) / np.sqrt(12) if is_rounded else 0.0
 
 
-def at_least(noise: Parameter, least: float) -> Parameter:
-    """A noise that is learned, with a least value; a fixed one as it is."""
+def at_least(noise: Parameter, floor: float) -> Parameter:
+    """A noise that is learned, with a value that it never falls below; a fixed one as it is."""
     if not isinstance(noise, Positive):
         return noise
-    return replaced(noise, least=max(least, noise.least))
+    return replaced(noise, floor=floor)
+
+
+def rounded_as(noise: Parameter, other: Parameter) -> Parameter:
+    """A noise that is learned, with what is known of rounding from another one."""
+    if not (isinstance(noise, Positive) and isinstance(other, Positive)):
+        return noise
+    return replaced(noise, least=other.least)

@@ -142,7 +142,8 @@ def afresh(
 ) -> MultiTaskGP:
     """The model on the scale of some rows, as if they were its first batch.
 
-    Straight lines keep their origin, and levels that are not learned stay where they are.
+    Straight lines keep their origin, and levels that are not learned stay where they are. What is
+    known of the rounding of values stays too: those that were joined do not tell it.
 
     Args:
         specification: Of the model.
@@ -158,10 +159,10 @@ def afresh(
     }
     begun = begin(specification, learner, rows.x, first, axes)
     model = introduce(specification, learner, begun, first, rows, axes).model
-    channels = [
-        new if _has_free_level(new) else replaced(new, offset=old.offset)
-        for new, old in zip(model.channels, state.model.channels, strict=True)
-    ]
+    channels = []
+    for new, old in zip(model.channels, state.model.channels, strict=True):
+        new = replaced(new, likelihood=new.likelihood.with_rounding_of(old.likelihood))
+        channels.append(new if _has_free_level(new) else replaced(new, offset=old.offset))
     return replaced(model, origin=state.model.origin, channels=tuple(channels))
 
 

@@ -72,7 +72,9 @@ class State:
     def _stiffness(self) -> Float[np.ndarray, "C Q Q"]:
         """Σ P E[u uᵀ] over all rows, of each pair of latent parameters.
 
-        Sites have loadings in them: with ℓ of both taken out, it is ⟨Λ, E[vvᵀ]⟩ per two functions.
+        Sites have loadings in them: with ℓ of both taken out, signs included, it is ⟨Λ, E[vvᵀ]⟩ per
+        two functions. Several latent parameters are taken to have the average of what was said of
+        them all, and as little of two functions together as their loadings have in common.
         """
         outputs, latents = self.plain.outputs, len(self.sizes)
         found = np.zeros((len(outputs.left), latents, latents))
@@ -80,9 +82,9 @@ class State:
         for d, channel in enumerate(self.plain.channels):
             blocks = _sums(self.absorbed.precision[d] * second, ends)
             blocks[np.diag_indices(latents)] += self.absorbed.slack[d]
-            size = np.sqrt(np.sum(channel.loadings**2, axis=0))
-            both = np.outer(size, size)
-            told = np.where(both > 0, blocks / np.where(both > 0, both, 1.0), 0.0)
+            common = channel.loadings.T @ channel.loadings
+            both = np.outer(np.diag(common), np.diag(common))
+            told = np.where(both > 0, blocks * common / np.where(both > 0, both, 1.0), 0.0)
             pairs, j, k = outputs.within[d]
             found[pairs][j == k] += channel.likelihood.strength * told
         return found

@@ -1,4 +1,4 @@
-"""The past under other weights, scales, noises and levels: as if its data were still there."""
+"""What channels have said, read under other weights, scales, noises and inducing values."""
 
 from typing import NamedTuple
 
@@ -7,10 +7,10 @@ import pytest
 from tests._reference import build, dense, families
 
 import streamgp as sgp
-from streamgp.inference.learner import Learner
 from streamgp.inference.posterior import condition
-from streamgp.inference.reading import Reading, by_channels
-from streamgp.inference.trust import trusted
+from streamgp.inference.sites import through
+from streamgp.inference.sparse.absorbed import Absorbed, Reading
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant, Mean
 from streamgp.parameters import (
@@ -117,10 +117,11 @@ def elsewhere(model, size=0.3, seed=3):
     return with_free(model, vector + size * np.random.default_rng(seed).normal(size=vector.size))
 
 
-def read(model, past):
+def read(model, state):
     """What the past says under a plain model, v integrated out."""
-    reading = Reading.of(model)
-    return reading.beside(past) + condition(reading.site(past)).log_evidence
+    reading = Reading.of(model, state.plain)
+    said = condition(state.absorbed.site(reading, state.sizes)).log_evidence
+    return state.absorbed.beside(reading) + said
 
 
 # -- dense formulas --------------------------------------------------------------------------------
@@ -175,10 +176,10 @@ def dense_bound(model, parts):
     return rest + dense.log_normal(np.concatenate(rows), np.zeros(len(total)), total)
 
 
-def left_out(parts, past, names):
+def left_out(parts, said, names):
     """What does not depend on any hyperparameter."""
     logarithms = sum(np.sum(np.log(y)) for d, _, y in parts if names[d] == "LogNormal")
-    return -0.5 * np.sum(past.count) * np.log(2 * np.pi) - logarithms
+    return -0.5 * np.sum(said.count) * np.log(2 * np.pi) - logarithms
 
 
 # -- rows with normal noise ------------------------------------------------------------------------
@@ -192,13 +193,13 @@ def test_what_is_read_is_the_bound_of_the_past_data(names, means):
     before = start(Learner(), names, means).model
     for model in (state.model, before, elsewhere(state.model), elsewhere(state.model, 1.0)):
         plain = unwrap(model)
-        got = read(plain, state.past) + left_out(parts, state.past, names)
+        got = read(plain, state) + left_out(parts, state.absorbed, names)
         assert got == pytest.approx(dense_bound(plain, parts), rel=1e-8, abs=1e-7)
 
 
 def test_weights_stand_for_rows_and_a_weight_of_zero_for_none():
     state, parts = learned(("Weighted",), (NONE,))
-    assert state.past.count[0] == pytest.approx(sum(np.sum(y[:, 1]) for _, _, y in parts))
+    assert state.absorbed.count[0] == pytest.approx(sum(np.sum(y[:, 1]) for _, _, y in parts))
     assert state.heard[0] == 35
 
 
@@ -208,7 +209,7 @@ def test_at_the_states_own_hyperparameters_it_is_the_bound_of_the_step(means):
     learner = Learner(None, e_tolerance=1e-12, e_rounds=3000)
     parts = draw(names)
     state, info = learner.step(start(learner, names, means), build.rows(*parts))
-    got = read(state.plain, state.past) + left_out(parts, state.past, names)
+    got = read(state.plain, state) + left_out(parts, state.absorbed, names)
     assert got == pytest.approx(info.bound, rel=1e-9)
 
 
@@ -238,12 +239,11 @@ def test_the_noise_learned_in_parts_is_that_learned_in_one():
 
 
 def settled(names, means):
-    """The state after one batch, the batch, and the sites of its rows as they are kept."""
+    """The state after one batch, the batch, and the sites of its rows."""
     learner = Learner(None, e_tolerance=1e-10)
     blank, rows = start(learner, names, means), build.rows(*draw(names))
-    trial, fit, *_ = build.learned(learner, blank, rows)
-    sites = trusted(trial.wrapped, trial.setting, fit.rows, fit.marginals)
-    return learner.step(blank, rows)[0], trial.setting.batch, sites
+    learned = build.learned(learner, blank, rows)
+    return learner.step(blank, rows)[0], learned.trial.setting.batch, learned.fit.rows
 
 
 def dense_quadratic(model, batch, sites):
@@ -278,14 +278,52 @@ def dense_quadratic(model, batch, sites):
     "names", [("Poisson",), ("Categorical", "Poisson", "HeteroscedasticGaussian")], ids=["1", "3"]
 )
 def test_rows_of_other_families_are_read_as_their_quadratics(names, means):
+    """Under the weights that they came with, whatever is learned later."""
     state, batch, sites = settled(names, means)
+    linear, precision, beside = dense_quadratic(state.plain, batch, sites)
     for model in (state.plain, unwrap(elsewhere(state.model))):
-        linear, precision, beside = dense_quadratic(model, batch, sites)
-        reading = Reading.of(model)
-        got = reading.site(state.past)
+        reading = Reading.of(model, state.plain)
+        got = state.absorbed.site(reading, state.sizes)
         np.testing.assert_allclose(got.linear, linear, rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(got.precision, precision, rtol=1e-6, atol=1e-7)
-        assert reading.beside(state.past) == pytest.approx(beside, rel=1e-6)
+        assert state.absorbed.beside(reading) == pytest.approx(beside, rel=1e-6)
+
+
+@OF_MEANS
+def test_a_noise_learned_later_reads_only_its_own_channel(means):
+    """Beside a channel of two latent parameters, which stays as it is."""
+    names = ("HeteroscedasticGaussian", "Gaussian")
+    state, batch, sites = settled(names, means)
+    other = unwrap(elsewhere(state.model))
+    scaled = state.plain.channels[0], other.channels[1]
+    strengths = [own.channels[1].likelihood.strength for own in (other, state.plain)]
+    linear, precision, _ = (
+        np.sum(parts, axis=0)
+        for parts in zip(
+            *(
+                dense_quadratic(replaced(state.plain, channels=scaled), batch, own)
+                for own in _apart(batch, sites, strengths[0] / strengths[1])
+            ),
+            strict=True,
+        )
+    )
+    got = state.absorbed.site(Reading.of(other, state.plain), state.sizes)
+    np.testing.assert_allclose(got.linear, linear, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(got.precision, precision, rtol=1e-6, atol=1e-7)
+
+
+def _apart(batch, sites, factor):
+    """The sites of each channel alone; those of the second by a factor."""
+    for d in range(2):
+        linear, precision = 0 * sites.linear, [0 * p for p in sites.precision]
+        for group in batch.groups:
+            if group.channel == d:
+                own = factor**d
+                linear[group.flat] = own * sites.linear[group.flat]
+                precision[group.run][group.within] = (
+                    own * sites.precision[group.run][group.within]
+                )
+        yield sites._replace(linear=linear, precision=tuple(precision))
 
 
 # -- derivatives -----------------------------------------------------------------------------------
@@ -313,40 +351,151 @@ DERIVED = {
 @pytest.mark.parametrize("names", DERIVED.values(), ids=DERIVED)
 def test_derivatives_by_loadings_and_strengths(names, means):
     state, _ = learned(names, means)
-    reading = Reading.of(unwrap(elsewhere(state.model)))
-    by = random_functional(reading.site(state.past))
-    shape, split = reading.loadings.shape, reading.loadings.size
+    reading = Reading.of(unwrap(elsewhere(state.model)), state.plain)
+    generator = np.random.default_rng(8)
+    reading = reading._replace(ratio=generator.uniform(0.5, 2.0, reading.ratio.shape))
+    by = random_functional(state.site)
+    split, shape = reading.ratio.size, reading.ratio.shape
 
     def value(vector):
-        other = Reading(
-            reading.outputs, vector[:split].reshape(shape), reading.spreads, np.exp(vector[split:])
+        other = reading._replace(
+            ratio=vector[:split].reshape(shape), strength=np.exp(vector[split:])
         )
-        return applied(*by, other.site(state.past)) + other.beside(state.past)
+        site = state.absorbed.site(other, state.sizes)
+        return applied(*by, site) + state.absorbed.beside(other)
 
-    here = np.append(reading.loadings, np.log(reading.strength))
+    here = np.append(reading.ratio, np.log(reading.strength))
     wanted = build.slopes(value, here, 1e-3)
-    got = reading.adjoint(state.past, *by)
+    by_strength, by_ratio = state.absorbed.adjoint(reading, state.sizes, *by)
     scale = np.max(np.abs(wanted))
     assert scale > 1
-    np.testing.assert_allclose(got.loadings.ravel(), wanted[:split], rtol=1e-8, atol=1e-8 * scale)
-    np.testing.assert_allclose(got.log_strength, wanted[split:], rtol=1e-8, atol=1e-8 * scale)
+    np.testing.assert_allclose(by_ratio.ravel(), wanted[:split], rtol=1e-8, atol=1e-8 * scale)
+    np.testing.assert_allclose(by_strength, wanted[split:], rtol=1e-8, atol=1e-8 * scale)
 
 
 @OF_MEANS
-def test_derivatives_by_the_parameters_of_channels(means):
+@pytest.mark.parametrize("names", [NORMAL["mixed"], DERIVED["both"]], ids=["normal", "both"])
+def test_derivatives_by_the_parameters_of_channels(names, means):
     """Of the past's bound by weights, scales and noises, as BFGS moves them."""
-    state, _ = learned(NORMAL["mixed"], means)
+    learner = Learner()
+    state, _ = learned(names, means)
     there = elsewhere(state.model)
 
     def value(vector):
-        return read(unwrap(with_free(there, vector)), state.past)
+        return read(unwrap(with_free(there, vector)), state)
 
-    plain, reading = unwrap(there), Reading.of(unwrap(there))
-    posterior = condition(reading.site(state.past))
-    by = reading.adjoint(state.past, posterior.mean, -0.5 * posterior.second)
-    got = free_gradient(there.channels, tuple(by_channels(plain, by)))
+    bound, got = learner.told(state, there)
+    assert bound == pytest.approx(read(unwrap(there), state), rel=1e-9)
     wanted = build.slopes(value, free_vector(there), 1e-4)
     np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-7 * np.max(np.abs(wanted)))
+
+
+def test_a_loading_of_zero_says_nothing_to_be_read_under_another():
+    state, _ = learned(("Gaussian",), (NONE,), None)
+    [channel] = state.model.channels
+    silent = replaced(channel, weights=channel.weights.with_free(np.array([0.0, 1.0])))
+    state = Learner(None).init(replaced(state.model, channels=(silent,)), state.points)
+    state, _ = Learner(None).step(state, build.rows(*draw(("Gaussian",))))
+    reading = Reading.of(unwrap(replaced(state.model, channels=(channel,))), state.plain)
+    assert reading.ratio[0, 0] == 1.0
+    assert reading.per_loading[0, 0] == 0.0
+    assert np.isfinite(state.absorbed.site(reading, state.sizes).precision).all()
+
+
+# -- other inducing values -------------------------------------------------------------------------
+
+ANY = ("Gaussian", "HeteroscedasticGaussian", "Categorical")
+
+
+@OF_MEANS
+def test_other_whitened_values_have_the_site_that_was_said(means):
+    state, _ = learned(ANY, means)
+    generator = np.random.default_rng(0)
+    maps = [generator.normal(size=(size, size)) for size in state.sizes]
+    got = state.absorbed.through(maps)
+    wanted = through(state.site, maps)
+    site = got.site(state.reading, state.sizes)
+    np.testing.assert_allclose(site.linear, wanted.linear, atol=1e-9)
+    np.testing.assert_allclose(site.precision, wanted.precision, rtol=1e-9, atol=1e-9)
+    assert got.beside(state.reading) == state.absorbed.beside(state.reading)
+
+
+@OF_MEANS
+def test_what_a_projection_leaves_open_joins_the_open_variance(means):
+    """E[log t(v_old) | v_new] of each channel: its site through Tᵀ, and ½ tr Λ(I − TᵀT) beside."""
+    state, _ = learned(ANY, means)
+    generator = np.random.default_rng(0)
+    maps = [generator.normal(size=(4, size)) for size in state.sizes]
+    maps = [t / (1.1 * np.linalg.norm(t, 2)) for t in maps]  # contractions
+    got = state.absorbed.projected(maps)
+    site = got.site(state.reading, (4, 4))
+    weights = len(state.site.linear) - sum(state.sizes)
+    whole = dense.block_diagonal([*maps, np.eye(weights)])
+    np.testing.assert_allclose(site.linear, whole @ state.site.linear, atol=1e-9)
+    wanted = whole @ state.site.precision @ whole.T
+    np.testing.assert_allclose(site.precision, wanted, rtol=1e-9, atol=1e-9)
+    left = np.eye(len(whole.T)) - whole.T @ whole
+    lost = -0.5 * np.sum(dense.block_diagonal(_blocks(state)) * left)
+    beside = got.beside(state.reading) - state.absorbed.beside(state.reading)
+    assert lost < -1e-3
+    assert beside == pytest.approx(lost, rel=1e-9)
+
+
+def _blocks(state):
+    """Those of Λ on each latent function, and nothing on the weights: they lose nothing."""
+    ends = np.cumsum([0, *state.sizes, len(state.site.linear) - sum(state.sizes)])
+    blocks = [state.site.precision[a:b, a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [*blocks[:-1], 0 * blocks[-1]]
+
+
+@OF_MEANS
+def test_further_inducing_values_have_nothing_said_of_them(means):
+    state, _ = learned(ANY, means)
+    wider = tuple(size + more for size, more in zip(state.sizes, (3, 1), strict=True))
+    got = state.absorbed.extended(state.sizes, wider).site(state.reading, wider)
+    old = np.concatenate([np.arange(7), 10 + np.arange(5), np.arange(16, len(got.linear))])
+    np.testing.assert_array_equal(got.linear[old], state.site.linear)
+    np.testing.assert_array_equal(got.precision[np.ix_(old, old)], state.site.precision)
+    assert np.count_nonzero(got.linear) == np.count_nonzero(state.site.linear)
+    assert np.count_nonzero(got.precision) == np.count_nonzero(state.site.precision)
+
+
+@OF_MEANS
+@pytest.mark.parametrize("late", ["Gaussian", "HeteroscedasticGaussian"])
+def test_a_further_channel_has_said_nothing_yet(late, means):
+    """Of one latent parameter or of two, with more mean functions than any before or fewer."""
+    state, _ = learned(ANY, means)
+    [other] = channels_of((late,), (Line(),))
+    model = replaced(state.model, channels=(*state.model.channels, other))
+    wider = state.with_channel(model, other.likelihood.latents)
+    np.testing.assert_array_equal(wider.absorbed.count, [*state.absorbed.count, 0.0])
+    for part in wider.absorbed.arrays():
+        assert not np.any(part[-1])
+    assert wider.absorbed.beside(wider.reading) == pytest.approx(
+        state.absorbed.beside(state.reading), rel=1e-12
+    )
+    learner = Learner(None)
+    for d in range(len(ANY)):
+        for got, wanted in zip(
+            learner.predict(wider, TEST, d), learner.predict(state, TEST, d), strict=True
+        ):
+            np.testing.assert_allclose(got, wanted, atol=1e-9)
+
+
+def test_sums_and_parts_of_what_was_said():
+    """Two batches say what both say together; a part of it says that part."""
+    learner = Learner(None)
+    names = NORMAL["mixed"]
+    blank = start(learner, names, (NONE,))
+    rows = [build.rows(*draw(names, seed)) for seed in range(2)]
+    one, two = (learner.step(blank, own)[0] for own in rows)
+    both, _ = learner.step(one, rows[1])
+    pairs = zip((one.absorbed + two.absorbed).arrays(), both.absorbed.arrays(), strict=True)
+    for got, wanted in pairs:
+        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12)
+    half = both.absorbed.each(lambda part: 0.5 * part)
+    assert isinstance(half, Absorbed)
+    assert half.beside(both.reading) == pytest.approx(0.5 * both.absorbed.beside(both.reading))
 
 
 # -- noises that scale sites -----------------------------------------------------------------------
@@ -421,8 +570,8 @@ def test_another_order_of_channels_changes_nothing_but_the_order(means):
             learner.predict(turned, TEST, place), learner.predict(state, TEST, d), strict=True
         ):
             np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
-    assert Reading.of(turned.plain).beside(turned.past) == pytest.approx(
-        Reading.of(state.plain).beside(state.past), rel=1e-6
+    assert turned.absorbed.beside(turned.reading) == pytest.approx(
+        state.absorbed.beside(state.reading), rel=1e-6
     )
 
 
@@ -438,10 +587,12 @@ def test_what_is_known_survives_a_second_channel(weight):
     model.update(x, np.sin(x) + 0.4 * generator.normal(size=100))
     before, state = model.hyperparameters["channels"]["y"]["noise"], model.state
     model.add_channel("other", sgp.Gaussian())
-    known = model.state.past
+    known = model.state.absorbed
     np.testing.assert_allclose(known.count, [100, 0], rtol=1e-12)
-    assert known.energy[0] == state.past.energy[0]
-    assert read(model.state.plain, known) == pytest.approx(read(state.plain, state.past), rel=1e-9)
+    assert known.energy[0] == state.absorbed.energy[0]
+    assert read(model.state.plain, model.state) == pytest.approx(
+        read(state.plain, state), rel=1e-9
+    )
     model.update({"other": (x, weight * np.sin(x) + 0.1 * generator.normal(size=100))})
     assert model.hyperparameters["channels"]["y"]["noise"] == pytest.approx(before, rel=0.1)
 
@@ -456,7 +607,7 @@ def test_a_later_channel_may_have_more_mean_functions():
     model.update({"a": (x, np.sin(x)), "b": (x, np.cos(x) + 3)})
     old = {name: model.predict(x, name) for name in "ab"}
     model.add_channel("late", sgp.Categorical(3))
-    assert model.state.past.linear[-1].shape == (5, 1)
+    assert model.state.mean_weights.shape == (5, 1)
     for name, before in old.items():
         after = model.predict(x, name)
         np.testing.assert_allclose(after.mean, before.mean, atol=1e-8)
