@@ -320,9 +320,7 @@ def _apart(batch, sites, factor):
             if group.channel == d:
                 own = factor**d
                 linear[group.flat] = own * sites.linear[group.flat]
-                precision[group.run][group.within] = (
-                    own * sites.precision[group.run][group.within]
-                )
+                precision[group.run][group.within] = own * sites.precision[group.run][group.within]
         yield sites._replace(linear=linear, precision=tuple(precision))
 
 
@@ -590,9 +588,7 @@ def test_what_is_known_survives_a_second_channel(weight):
     known = model.state.absorbed
     np.testing.assert_allclose(known.count, [100, 0], rtol=1e-12)
     assert known.energy[0] == state.absorbed.energy[0]
-    assert read(model.state.plain, model.state) == pytest.approx(
-        read(state.plain, state), rel=1e-9
-    )
+    assert read(model.state.plain, model.state) == pytest.approx(read(state.plain, state), rel=1e-9)
     model.update({"other": (x, weight * np.sin(x) + 0.1 * generator.normal(size=100))})
     assert model.hyperparameters["channels"]["y"]["noise"] == pytest.approx(before, rel=0.1)
 

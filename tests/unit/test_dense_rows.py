@@ -114,14 +114,14 @@ def test_channels_that_mix_latent_functions():
     x, y = drawn(50, seed=3)
     where = np.arange(50) % 2
     batch = rows((0, x[where == 0], y[where == 0]), (1, x[where == 1], 1 + y[where == 1]))
-    state = learned([batch.take(np.arange(0, 50, 2)), batch.take(np.arange(1, 50, 2))], wrapped=two_channels())
+    state = learned(
+        [batch.take(np.arange(0, 50, 2)), batch.take(np.arange(1, 50, 2))], wrapped=two_channels()
+    )
     weights, lengths = np.array([[1.0, 0.4], [-0.3, 0.8]]), (1.0, 2.0)
 
     def covariance(a, own, b, other):
         parts = [dense.rbf(a, b, length) for length in lengths]
-        return sum(
-            np.outer(weights[own, q], weights[other, q]) * parts[q] for q in range(2)
-        )
+        return sum(np.outer(weights[own, q], weights[other, q]) * parts[q] for q in range(2))
 
     known, values = batch.x, batch.y[:, 0] - batch.channel
     noises = np.array([0.2, 0.5])[batch.channel] ** 2
@@ -226,7 +226,9 @@ def test_twins_are_joined_without_loss():
     fewer = limited(state, 60)
     assert fewer.size == 60
     for at in (AT, x):
-        for mine, theirs in zip(STILL.predict(fewer, at, 0), STILL.predict(state, at, 0), strict=True):
+        for mine, theirs in zip(
+            STILL.predict(fewer, at, 0), STILL.predict(state, at, 0), strict=True
+        ):
             np.testing.assert_allclose(mine, theirs, atol=1e-7)
     none = at_zero(x[:0], y[:0])
     bounds = [_Whole.of(own, none, own.model).known()[1] for own in (state, fewer)]

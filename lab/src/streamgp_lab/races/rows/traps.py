@@ -135,10 +135,7 @@ def measure(share: float, seed: int) -> Figures:
 def scores(rows: Rows, together: int | None = None) -> tuple[float, float]:
     """NLPDs of held-out rows, of a model that learns batches and one that learns all at once."""
     batches = -(-len(rows.y) // together) if together else BATCHES
-    streamed, offline = (
-        sgp.ContinualGP(sgp.Gaussian(), latents=sgp.RBF())
-        for _ in range(2)
-    )
+    streamed, offline = (sgp.ContinualGP(sgp.Gaussian(), latents=sgp.RBF()) for _ in range(2))
     learned(streamed, rows.x, rows.y, batches=batches)
     offline.update(rows.x, rows.y)
     offline.refine()
