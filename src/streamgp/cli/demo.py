@@ -84,8 +84,7 @@ def _stream(
 
 def _line(report: UpdateReport) -> str:
     scores = ", ".join(f"{name} {-score:.2f}" for name, score in report.log_predictive.items())
-    sizes = "+".join(map(str, report.inducing_after))
-    return f"M = {sizes}; NLPD per new observation: {scores}; {report.seconds * 1e3:.0f} ms"
+    return f"{report.kept_rows} rows; NLPD per new observation: {scores}; {report.seconds * 1e3:.0f} ms"
 
 
 def _table(

@@ -26,9 +26,6 @@ from streamgp.parameters import unwrap
 
 CHOICES = ("auto", "chain", "dense", "sparse")
 AUTO = "auto"
-_OVER_TIME = 20_000  # rows: their file has about a megabyte, and the filter goes through them in
-# some hundredths of a second
-_OVER_INPUTS = 1024  # rows: a Cholesky factorisation of their covariance takes as long
 
 
 class AnyPlacer(Protocol):
@@ -153,16 +150,15 @@ class Engines:
         """Rows over any inputs."""
         own = self.settings
         rules = own.learning, own.e_rounds, own.e_tolerance
-        keep = _OVER_INPUTS if isinstance(self.keep, str) else self.keep
-        return Engine("dense", RowPlacer(), DenseLearner(*rules, own.weight_uncertainty, keep))
+        learner = DenseLearner(*rules, own.weight_uncertainty, self.keep)
+        return Engine("dense", RowPlacer(), learner)
 
     @functools.cached_property
     def chain(self) -> Engine:
         """Rows over time, and a filter."""
         own = self.settings
         rules = own.learning, own.e_rounds, own.e_tolerance
-        keep = _OVER_TIME if isinstance(self.keep, str) else self.keep
-        return Engine("chain", RowPlacer(), RowLearner(*rules, own.weight_uncertainty, keep))
+        return Engine("chain", RowPlacer(), RowLearner(*rules, own.weight_uncertainty, self.keep))
 
     def of(self, state: AnyState) -> Engine:
         """The engine that a state belongs to."""

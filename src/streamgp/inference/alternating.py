@@ -8,7 +8,6 @@ ends where it was if that is worse.
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from streamgp.data.batch import Batch
 from streamgp.inference.e_step import Fit
 from streamgp.inference.m_step import FLAT
 from streamgp.inference.sites import RowSites
@@ -17,11 +16,7 @@ T = TypeVar("T")
 
 
 class Steps(Protocol[T]):
-    """A batch that meets a state. A trial T is a choice of hyperparameters and what it implies."""
-
-    @property
-    def batch(self) -> Batch:
-        """The rows."""
+    """Rows that meet a state. A trial T is a choice of hyperparameters and what it implies."""
 
     @property
     def tolerance(self) -> float:
@@ -38,7 +33,7 @@ class Steps(Protocol[T]):
 
 
 def alternated(
-    steps: Steps[T], trial: T, rows: RowSites, evaluations: Sequence[int]
+    steps: Steps[T], trial: T, rows: RowSites, evaluations: Sequence[int], size: int
 ) -> tuple[T, Fit, int, int]:
     """Alternate E and M steps from a trial on, ending with an E step, and never at a lower worth.
 
@@ -47,13 +42,14 @@ def alternated(
         trial: Where to begin.
         rows: The sites that rows begin with.
         evaluations: How many each M step may make.
+        size: How many rows there are.
 
     Returns:
         The hyperparameters with what they imply, their fit, and how many rounds of E steps and
         evaluations of M steps it took.
     """
     # An M step that stops at such gains asks for no finer fit before it.
-    early = max(steps.tolerance, FLAT * steps.batch.size)
+    early = max(steps.tolerance, FLAT * size)
     first, *later = *[early] * len(evaluations), steps.tolerance
     (fit, e_rounds), m_evaluations = steps.e(trial, rows, first), 0
     for most, tolerance in zip(evaluations, later, strict=True):

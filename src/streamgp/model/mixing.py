@@ -68,12 +68,8 @@ class Mixed:
             for d in np.unique(channels) if len(channels) > 1 else channels:
                 table[d] = model.channels[d].loadings
             weights.append(table[channels])
-        offset = np.empty(batch.flat_size)
-        for group in batch.groups:
-            own = offset[group.flat].reshape(-1, group.latents)
-            own[:] = model.channels[group.channel].offset
         basis = basis_design(model, batch) if basis is None else basis
-        return cls(batch, tuple(weights), offset, basis)
+        return cls(batch, tuple(weights), offsets(model, batch), basis)
 
     def features(self, projection: Projection) -> Features:
         """The rows' latent parameters as linear maps of v."""
@@ -135,6 +131,22 @@ class Mixed:
     ) -> tuple[Float[np.ndarray, "_J Q"], ...]:
         """Rows' derivatives summed for each channel."""
         return tuple(by_rows[group.run][group.within].sum(axis=0) for group in self.batch.groups)
+
+
+def offsets(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, " R"]:
+    """The offset of each latent parameter of a batch's rows."""
+    found = np.empty(batch.flat_size)
+    for group in batch.groups:
+        own = found[group.flat].reshape(-1, group.latents)
+        own[:] = model.channels[group.channel].offset
+    return found
+
+
+def without_design(model: MultiTaskGP, batch: Batch) -> Features:
+    """The offsets of rows whose latent parameters are known by other means than a design."""
+    shapes = [(run.rows.stop - run.rows.start, run.latents) for run in batch.runs]
+    slack = tuple(np.zeros((n, j, j)) for n, j in shapes)
+    return Features(np.zeros((batch.flat_size, 0)), slack, offsets(model, batch))
 
 
 def basis_design(

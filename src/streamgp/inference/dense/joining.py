@@ -14,10 +14,10 @@ from jaxtyping import Bool, Float, Int
 
 from streamgp.data.batch import Rows
 from streamgp.inference.dense.design import Design, covariance, variances
-from streamgp.inference.dense.setting import features_of
 from streamgp.inference.dense.state import DenseState
 from streamgp.inference.e_step import exact_sites_at
 from streamgp.inference.kept import Kept, joined, joined_as_sites
+from streamgp.model.mixing import offsets
 from streamgp.model.multitask import MultiTaskGP
 
 ROOM = 1.25  # of the limit, up to which a table grows before some rows are joined
@@ -109,7 +109,7 @@ def _known(state: DenseState, rows: Kept) -> _Known:
     places = (back[:, None] * latents + np.arange(latents)).ravel()
     design = design.take(places)
     explained = state.factor.explained(design)
-    sites = exact_sites_at(model, batch, features_of(model, batch).offset, rows.sites(batch))
+    sites = exact_sites_at(model, batch, offsets(model, batch), rows.sites(batch))
     return _Known(
         explained.T.reshape(len(back), latents, -1),
         (explained.T @ state.factor.z).reshape(-1, latents),

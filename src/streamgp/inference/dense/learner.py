@@ -2,23 +2,19 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Batch, Rows
-from streamgp.inference.alternating import alternated
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import at_top
-from streamgp.inference.components import Contributions, contributions
-from streamgp.inference.dense import reading
 from streamgp.inference.dense.design import Design, covariance
 from streamgp.inference.dense.factor import Factor
 from streamgp.inference.dense.joining import limited
 from streamgp.inference.dense.objective import Objective
-from streamgp.inference.dense.setting import Joint, features_of, least_of, observed
+from streamgp.inference.dense.setting import Joint, least_of, observed
 from streamgp.inference.dense.state import DenseState
 from streamgp.inference.e_step import (
     Fit,
@@ -32,65 +28,52 @@ from streamgp.inference.e_step import (
 from streamgp.inference.in_order import InOrder
 from streamgp.inference.kept import Kept, joined
 from streamgp.inference.m_step import maximise
+from streamgp.inference.on_rows import LearnerOnRows, faded
 from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.scoring import joined as joined_scores
 from streamgp.inference.sites import RowSites, times
 from streamgp.inference.vem import VEM, Info, heard_with
-from streamgp.model.composition import Composition
+from streamgp.model.mixing import offsets
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, unwrap, with_free
 
-_FADED = 1e-9  # of an observation: a row that fades to less is dropped
+_EACH, _FEWEST, _MOST = 256, 512, 1024  # rows that are kept: per input and channel, and in all
 _OPEN = 20  # rows that are not conjugate whose sites change as others come, the latest that came
 _ROUGH = 0.1  # nats: the gain below which E steps end where hyperparameters are only tried
 _LITTLE = 0.1  # nats: an M step ends where it gains no more
 _LEARNED_BY_HEART = 64  # hyperparameters: of more, the next M step learns anew how they bend
-_FOLLOWING = 10  # evaluations of an M step that only follows sites that have moved a little
 
 
 @dataclasses.dataclass(frozen=True)
-class DenseLearner:
-    """How updates are made on rows. See `Learner` for the settings.
+class DenseLearner(LearnerOnRows):
+    """How updates are made on rows over any inputs. See `LearnerOnRows`."""
 
-    Args:
-        learning: How hyperparameters are learned; None leaves them alone.
-        e_rounds: The largest number of rounds of an E step.
-        e_tolerance: The gain of the bound, in nats, below which an E step ends.
-        weight_uncertainty: Whether predictions include what data leave open about mixing weights.
-        keep: How many rows are kept before some are joined; None for all.
-    """
-
-    learning: VEM | None
-    e_rounds: int
-    e_tolerance: float
-    weight_uncertainty: bool
-    keep: int | None = None
-
-    on_rows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = False
     rows_together: ClassVar[int] = 512
     rows_to_race: ClassVar[int] = 320
     evaluations_to_compare: ClassVar[int] = 1
     brief: ClassVar[int] = 20
     growth: ClassVar[float] = 1.25
-    least_noise: ClassVar[float] = 1e-4
     samples_together: ClassVar[int] = 1024
-
-    def with_rule(self, rule: VEM | None) -> "DenseLearner":
-        """The same with another rule of learning."""
-        return dataclasses.replace(self, learning=rule)
 
     def begin(self, model: MultiTaskGP, columns: int) -> DenseState:
         """The state before any data."""
         none = Kept.none(model, columns)
         return DenseState(model, (none,), np.zeros(len(model.channels)))
 
+    def suitable(self, state: DenseState) -> int:
+        """As many rows as inputs and channels need, and a Cholesky factorisation takes in a blink.
+
+        Over two inputs half as many tell a function as well, and single updates are faster.
+        """
+        wanted = _EACH * state.kept.x.shape[1] * len(state.model.channels)
+        return min(max(wanted, _FEWEST), _MOST)
+
     def tempered(self, state: DenseState, part: float) -> DenseState:
         """The state with that part of all it was told: the prior's part is untouched."""
-        kept = state.kept.scaled(part)
-        stays = kept.count > _FADED
+        kept, stays = faded(state.kept, part)
         closed = int(np.count_nonzero(stays[: state.closed]))
-        return state.following(kept.take(stays), closed, heard=part * state.heard)
+        return state.following(kept, closed, heard=part * state.heard)
 
     # -- learning ----------------------------------------------------------------------------------
 
@@ -124,7 +107,7 @@ class DenseLearner:
             found = self._learned(begun, rule)
             after, work = found.whole.state(found.rows), found.work
             bound = found.bound - _Whole.of(state, rows.take(slice(0)), state.model).known()[1]
-        after = limited(after, self.keep)
+        after = limited(after, self.limit(after))
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
 
@@ -191,7 +174,7 @@ class DenseLearner:
         after = state.following(
             joined(kept), state.size + rows.size, since=state.size, factor=factor, heard=heard
         )
-        return limited(after, self.keep), joined_scores(found)
+        return limited(after, self.limit(after)), joined_scores(found)
 
     def _learned(self, whole: "_Whole", rule: VEM | None) -> "_Found":
         """Hyperparameters from all rows, and their sites."""
@@ -200,15 +183,16 @@ class DenseLearner:
             if rule is not None:
                 whole, count = self.m(whole, None, rule.evaluations)
             return _Found(whole, *whole.known(), (0, count))
-        each = [] if rule is None else [rule.evaluations] * rule.rounds
-        each[1:] = [min(most, _FOLLOWING) for most in each[1:]]
-        steps = _Steps(self, whole.batch)
-        found, fit, rounds, count = alternated(steps, whole, whole.first_sites(), each)
+        found, fit, rounds, count = self.alternated(self, whole, rule)
         return _Found(found, fit.rows, fit.bound, (rounds, count))
 
     def e(self, whole: "_Whole", rows: RowSites, tolerance: float) -> tuple[Fit, int]:
         """A fit from these sites on, and how many rounds it took."""
         return e_step(whole.joint, rows, rounds=self.e_rounds, tolerance=tolerance)
+
+    def worth(self, whole: "_Whole", fit: Fit) -> float:
+        """The bound of all data, with what is believed of hyperparameters beside it."""
+        return fit.bound + whole.beliefs().value(free_vector(whole.wrapped))
 
     def m(self, whole: "_Whole", fit: Fit | None, evaluations: int) -> tuple["_Whole", int]:
         """Hyperparameters that a fit thinks better, and how many evaluations it took."""
@@ -227,45 +211,6 @@ class DenseLearner:
         after = dataclasses.replace(whole, wrapped=better, curvature=found.inverse_hessian)
         return after, found.evaluations
 
-    # -- reading -----------------------------------------------------------------------------------
-
-    def predict(
-        self, state: DenseState, x: Float[np.ndarray, "N P"], channel: int
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        """Mean and covariance of the latent parameters f of a channel at each input."""
-        return reading.of_channel(state, x, channel, open_weights=self.weight_uncertainty)
-
-    def outlook(
-        self, state: DenseState, channel: int, x: Float[np.ndarray, "N P"]
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
-        return reading.of_channel(state, x, channel, open_weights=False)
-
-    def predict_joint(
-        self, state: DenseState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
-    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
-        """q(f) of several channels at all inputs together.
-
-        Returns:
-            Mean and covariance of R numbers: channel after channel, input after input, latent
-            parameter after latent parameter.
-        """
-        return reading.together(state, x, channels, open_weights=self.weight_uncertainty)
-
-    def components(
-        self, state: DenseState, x: Float[np.ndarray, "N P"], composition: Composition
-    ) -> Contributions:
-        """Mean and covariance of the components of a channel at each input."""
-        open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
-        parts = reading.parts(state, x, composition)
-        return contributions(state.plain, composition, x, parts, open_weights)
-
-    def latent_means(
-        self, state: DenseState, x: Float[np.ndarray, "N P"]
-    ) -> Float[np.ndarray, "N Q"]:
-        """E_q[u] of each latent function."""
-        return state.latents(x)[0]
-
     def told(self, state: DenseState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
         """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
         none = Rows(state.kept.x[:0], np.zeros((0, 1)), np.zeros(0, int))
@@ -273,11 +218,6 @@ class DenseLearner:
         held = whole.kept.sites(whole.batch)
         objective = Objective(state.model, whole.batch, held, whole.beliefs())
         return objective.bound(free_vector(model))
-
-    def scored(self, state: DenseState, rows: Rows) -> Scored:
-        """The scores of each row, nothing learned."""
-        batch = state.model.batch(rows)
-        return scored(state.plain, batch, state.marginals(batch))
 
 
 class _Found(NamedTuple):
@@ -287,26 +227,6 @@ class _Found(NamedTuple):
     rows: RowSites
     bound: float
     work: tuple[int, int]
-
-
-class _Steps(NamedTuple):
-    """E and M steps over rows, for `alternated`."""
-
-    learner: DenseLearner
-    batch: Batch
-
-    @property
-    def tolerance(self) -> float:
-        return self.learner.e_tolerance
-
-    def e(self, whole: "_Whole", rows: RowSites, tolerance: float) -> tuple[Fit, int]:
-        return self.learner.e(whole, rows, tolerance)
-
-    def m(self, whole: "_Whole", fit: Fit, evaluations: int) -> tuple["_Whole", int]:
-        return self.learner.m(whole, fit, evaluations)
-
-    def worth(self, whole: "_Whole", fit: Fit) -> float:
-        return fit.bound + whole.beliefs().value(free_vector(whole.wrapped))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -358,7 +278,7 @@ class _Whole:
     @functools.cached_property
     def factor(self) -> Factor:
         """All rows as scalar observations, where all are conjugate."""
-        offset = features_of(self.model, self.batch).offset
+        offset = offsets(self.model, self.batch)
         sites = exact_sites_at(self.model, self.batch, offset, self.kept.sites(self.batch))
         design, least = Design.of(self.model, self.batch), least_of(self.model, self.batch)
         return Factor.of(self.model.latent_kernels, *observed(self.batch, design, sites, least))
@@ -377,7 +297,7 @@ class _Whole:
         if not self.model.conjugate:
             fit = fit_rows(self.joint, exact_sites(self.joint, sites))
             return fit.rows, fit.bound
-        offset = features_of(self.model, self.batch).offset
+        offset = offsets(self.model, self.batch)
         exact = exact_sites_at(self.model, self.batch, offset, sites)
         return exact, self.factor.evidence + at_top(self.model, self.batch, exact, offset)
 

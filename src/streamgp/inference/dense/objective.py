@@ -19,7 +19,6 @@ from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import at_top
 from streamgp.inference.dense.design import Design, Matrix, adjoint, by_row, mixed
 from streamgp.inference.dense.setting import (
-    features_of,
     flats,
     least_of,
     not_negative,
@@ -30,6 +29,7 @@ from streamgp.inference.e_step import counted, exact_sites_at
 from streamgp.inference.gradients import by_kernels, expected_adjoint, summed
 from streamgp.inference.m_step import Answer, Vector
 from streamgp.inference.sites import RowSites, RunBlocks, times
+from streamgp.model.mixing import offsets
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import cholesky_of_identity_plus, inverse_of, solve_lower
 from streamgp.parameters import free_gradient, free_size, unwrap, with_free
@@ -98,7 +98,7 @@ class Objective:
         design, batch = Design.of(model, self.batch), self.batch
         matrices = [kernel.matrix(design.x, design.x) for kernel in model.latent_kernels]
         covariance = mixed(design, design, matrices)
-        sites = exact_sites_at(model, batch, features_of(model, batch).offset, self.held)
+        sites = exact_sites_at(model, batch, offsets(model, batch), self.held)
         roots, value = scalars(batch, sites, least_of(model, batch))
         chol = cholesky_of_identity_plus(_both_sides(batch, transposed(roots), covariance))
         z = solve_lower(chol, value)
@@ -116,7 +116,7 @@ class Objective:
 
     def _told(self, at: _At, seen: "_Seen") -> "_Told":
         """What rows say beside their sites, given q."""
-        model, batch, offset = at.model, self.batch, features_of(at.model, self.batch).offset
+        model, batch, offset = at.model, self.batch, offsets(at.model, self.batch)
         value = at_top(model, batch, at.sites, offset)
         said = expected_adjoint(model, batch, offset + seen.mean, seen.spread)
         by_mean = np.zeros(batch.flat_size)
@@ -154,7 +154,7 @@ class Objective:
 
     def _add_exact_sites(self, at: _At, a: Matrix, seen: "_Seen", told: "_Told") -> None:
         """What noises of conjugate channels do to q where other rows hold their sites."""
-        offset = features_of(at.model, self.batch).offset
+        offset = offsets(at.model, self.batch)
         for group in self.batch.groups:
             wrapped = self.wrapped.channels[group.channel].likelihood
             if not (wrapped.conjugate and group.is_observed and free_size(wrapped)):

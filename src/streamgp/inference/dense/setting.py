@@ -11,7 +11,7 @@ from streamgp.data.batch import Batch
 from streamgp.inference.dense.design import Design, Matrix, by_row
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites, RunBlocks, inner
-from streamgp.model.mixing import Features
+from streamgp.model.mixing import Features, without_design
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
@@ -46,7 +46,7 @@ class Joint:
     @functools.cached_property
     def features(self) -> Features:
         """The latent parameters before any data: nothing is left open beside the covariance."""
-        return features_of(self.model, self.batch)
+        return without_design(self.model, self.batch)
 
     def prior(self) -> Marginals:
         """q(f) of each row before the rows."""
@@ -84,16 +84,6 @@ class Joint:
     def least(self) -> Float[np.ndarray, " R"]:
         """The least precision of each latent parameter."""
         return least_of(self.model, self.batch)
-
-
-def features_of(model: MultiTaskGP, batch: Batch) -> Features:
-    """The offsets of latent parameters that no design is needed for."""
-    offset = np.empty(batch.flat_size)
-    for group in batch.groups:
-        offset[group.flat].reshape(-1, group.latents)[:] = model.channels[group.channel].offset
-    shapes = [(run.rows.stop - run.rows.start, run.latents) for run in batch.runs]
-    slack = tuple(np.zeros((n, j, j)) for n, j in shapes)
-    return Features(np.zeros((batch.flat_size, 0)), slack, offset)
 
 
 def least_of(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, " R"]:

@@ -3,18 +3,17 @@
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Batch, join
-from streamgp.data.batch import Rows as BatchRows
+from streamgp.data.batch import Batch
+from streamgp.inference.components import Parts
 from streamgp.inference.dense.design import Design, covariance, joined, variances
 from streamgp.inference.dense.factor import Factor
 from streamgp.inference.dense.setting import (
     Joint,
-    features_of,
     least_of,
     not_negative,
     observed,
@@ -22,19 +21,19 @@ from streamgp.inference.dense.setting import (
 from streamgp.inference.e_step import exact_sites_at
 from streamgp.inference.kept import SIZE, Kept, cut
 from streamgp.inference.kept import joined as joined_rows
+from streamgp.inference.on_rows import StateOnRows
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RunBlocks, inner
-from streamgp.inference.weight_uncertainty import open_weights
+from streamgp.model.composition import Composition
+from streamgp.model.mixing import offsets
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.parameters import field_names, free_size, free_vector, unwrap
+from streamgp.parameters import free_vector, unwrap
 from streamgp.registry import storable
-
-_JUDGED = 256  # rows that tell how sure weights are; more are taken to be like them
 
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class DenseState:
+class DenseState(StateOnRows):
     """All that is kept of the past: hyperparameters and rows.
 
     Attributes:
@@ -51,6 +50,8 @@ class DenseState:
     closed: int = 0
     curvature: Float[np.ndarray, "T T"] | None = None
 
+    judged: ClassVar[int] = 256
+
     # What follows from the fields is computed once, when it is first asked for.
 
     @functools.cached_property
@@ -62,11 +63,6 @@ class DenseState:
     def kept(self) -> Kept:
         """All kept rows."""
         return joined_rows(list(self.blocks))
-
-    @property
-    def size(self) -> int:
-        """How many rows are kept."""
-        return sum(block.size for block in self.blocks)
 
     @functools.cached_property
     def closed_factor(self) -> Factor:
@@ -84,7 +80,7 @@ class DenseState:
         model = self.plain
         batch = rows.batch(model)
         sites = rows.sites(batch)
-        sites = exact_sites_at(model, batch, features_of(model, batch).offset, sites)
+        sites = exact_sites_at(model, batch, offsets(model, batch), sites)
         return observed(batch, Design.of(model, batch), sites, least_of(model, batch))
 
     # -- other rows ------------------------------------------------------------------------------
@@ -122,13 +118,6 @@ class DenseState:
         more = joined_rows(rows)
         return self.following(more, self.size + more.size, since=self.size, **changes)
 
-    def rows_with(self, rows: BatchRows) -> BatchRows:
-        """All kept rows of which values are known, and new ones behind them."""
-        kept = self.kept
-        kept = kept.take(~np.isnan(kept.y[:, 0]))
-        old = BatchRows(kept.x, kept.y, kept.channel.astype(int), rows.names)
-        return join([old, rows], rows.names)
-
     # -- what the rows say -----------------------------------------------------------------------
 
     def meeting(self, batch: Batch, factor: Factor | None = None) -> Joint:
@@ -153,7 +142,7 @@ class DenseState:
                 strict=True,
             )
         )
-        return Marginals(features_of(model, batch).offset + mean, spread, mean, spread)
+        return Marginals(offsets(model, batch) + mean, spread, mean, spread)
 
     def joint(
         self, batches: list[Batch]
@@ -162,7 +151,7 @@ class DenseState:
         design = joined([Design.of(self.plain, batch) for batch in batches])
         explained = self.factor.explained(design)
         own = covariance(self.factor.kernels, design, design) - explained.T @ explained
-        offset = np.concatenate([features_of(self.plain, batch).offset for batch in batches])
+        offset = np.concatenate([offsets(self.plain, batch) for batch in batches])
         return offset + explained.T @ self.factor.z, own
 
     @functools.cached_property
@@ -200,65 +189,25 @@ class DenseState:
         spread[:, diagonal, diagonal] += own
         return mean, not_negative(spread)
 
-    @functools.cached_property
-    def open_weights(self) -> tuple[Float[np.ndarray, "_J Q _J Q"], ...]:
-        """What data leave open about the loadings of each channel; nothing, if they are fixed."""
-        if not any(free_size(channel.weights) for channel in self.model.channels):
-            shapes = [channel.weights.shape for channel in self.plain.channels]
-            return tuple(np.zeros((*shape, *shape)) for shape in shapes)
-        return open_weights(self.model, self._stiffness)
-
-    @property
-    def _stiffness(self) -> Float[np.ndarray, "C Q Q"]:
-        """Σ P E[u uᵀ] over all rows, of each pair of latent parameters."""
-        outputs, latents = self.plain.outputs, sum(self.model.draws)
-        found = np.zeros((len(outputs.left), latents, latents))
-        step = -(-self.size // _JUDGED)
-        if not step:
-            return found
-        some = self.kept.take(slice(step // 2, None, step))
-        batch = some.batch(self.plain)
-        offset = features_of(self.plain, batch).offset
-        precision = exact_sites_at(self.plain, batch, offset, some.sites(batch)).precision
-        mean, second = self.latents(batch.x)
-        second = second + mean[:, :, None] * mean[:, None, :]
-        for group in batch.groups:
-            pairs, j, k = outputs.within[group.channel]
-            weight = precision[group.run][group.within][:, j, k]
-            found[pairs] += step * np.einsum("np,nqr->pqr", weight, second[group.rows])
-        return found
-
-    # -- what is asked of every state ------------------------------------------------------------
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of the past are kept."""
-        return self.size
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of kept rows, for each latent function."""
-        return (self.size,) * sum(self.model.draws)
-
-    @property
-    def points(self) -> tuple[Float[np.ndarray, "M P"], ...]:
-        """The inputs of kept rows as points of each latent function."""
-        return (self.explored,) * sum(self.model.draws)
-
-    @functools.cached_property
-    def explored(self) -> Float[np.ndarray, "_ P"]:
-        """The inputs of kept rows."""
-        return np.unique(self.kept.x, axis=0)
-
-    @property
-    def open_variance(self) -> Float[np.ndarray, " Q"]:
-        """Nothing: rows are kept where they are."""
-        return np.zeros(sum(self.model.draws))
-
-    @property
-    def count(self) -> float:
-        """The observations that the state stands for, faded ones in part."""
-        return float(np.sum(self.heard))
+    def parts(self, x: Float[np.ndarray, "N P"], composition: Composition) -> Parts:
+        """The parts of latent functions, and the weights of mean functions."""
+        factor, centred = self.factor, x - self.plain.origin
+        count = len(composition.parts)
+        explained = np.empty((count, factor.size, len(x)))
+        covariance = np.zeros((len(x), count, count))
+        for p, (kernel, q) in enumerate(zip(composition.summands, composition.latent, strict=True)):
+            cross = factor.rows.weights[:, q, None] * kernel.matrix(factor.rows.x, centred)
+            explained[p] = factor.solve(cross)
+            covariance[:, p, p] = kernel.diagonal(centred)
+        covariance -= np.einsum("prn,srn->nps", explained, explained)
+        weights = self.weights_explained
+        return Parts(
+            mean=np.einsum("prn,r->np", explained, factor.z),
+            covariance=covariance,
+            across=-np.einsum("prn,rk->npk", explained, weights),
+            weights=weights.T @ factor.z,
+            weights_covariance=np.eye(weights.shape[1]) - weights.T @ weights,
+        )
 
     def with_channel(self, model: MultiTaskGP, latents: int) -> "DenseState":
         """The same with a further channel, the last of that model, of which nothing is known."""
@@ -280,10 +229,6 @@ class DenseState:
             if number >= len(known) or block is not known[number]:
                 arrays += [block.x, block.count, block.energy, block.linear, block.precision]
         return math.isfinite(np.concatenate([array.ravel() for array in arrays]).sum())
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles hold the fields only."""
-        return {name: getattr(self, name) for name in field_names(DenseState)}
 
 
 def prior_blocks(model: MultiTaskGP, batch: Batch, design: Design) -> RunBlocks:

@@ -1,19 +1,16 @@
 """The functional core over time: begin, step, filter, predict. Pure functions of a state."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Batch, Rows
-from streamgp.inference.alternating import alternated
-from streamgp.inference.components import Contributions, contributions
+from streamgp.data.batch import Rows
 from streamgp.inference.e_step import Fit, e_step, exact_sites, no_sites
 from streamgp.inference.kept import Kept
 from streamgp.inference.m_step import maximise
-from streamgp.inference.over_time import reading
+from streamgp.inference.on_rows import LearnerOnRows, faded
 from streamgp.inference.over_time.following import Whole, ended, following
 from streamgp.inference.over_time.joining import limited
 from streamgp.inference.over_time.meeting import NO_ROWS, Met, beside, evidence_of
@@ -26,37 +23,20 @@ from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.scoring import joined as joined_scores
 from streamgp.inference.sites import RowSites
 from streamgp.inference.vem import VEM, Info, heard_with
-from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.parameters import free_vector, with_free
 
-_FADED = 1e-9  # of an observation: a row that fades to less is dropped
+_MANY = 20_000  # rows that are kept
 _OPEN = 20  # rows that are not conjugate whose sites change as others come, the latest in time
 _PASS = 8192  # rows that hyperparameters are learned from at one time
 _ROUGH = 0.1  # nats: the gain below which E steps end where hyperparameters are only tried
-_FOLLOWING = 10  # evaluations of an M step that only follows sites that have moved a little
 _LITTLE = 1e-3  # nats: an M step ends where it gains no more
 
 
 @dataclasses.dataclass(frozen=True)
-class RowLearner:
-    """How updates are made over time. See `Learner` for the settings.
+class RowLearner(LearnerOnRows):
+    """How updates are made over time. See `LearnerOnRows`."""
 
-    Args:
-        learning: How hyperparameters are learned; None leaves them alone.
-        e_rounds: The largest number of rounds of an E step.
-        e_tolerance: The gain of the bound, in nats, below which an E step ends.
-        weight_uncertainty: Whether predictions include what data leave open about mixing weights.
-        keep: How many rows are kept before some are joined; None for all.
-    """
-
-    learning: VEM | None
-    e_rounds: int
-    e_tolerance: float
-    weight_uncertainty: bool
-    keep: int | None = None
-
-    on_rows: ClassVar[bool] = True
     parts_follow_time: ClassVar[bool] = True
     rows_together: ClassVar[int] = 8192
     rows_to_race: ClassVar[int] = 1024
@@ -64,24 +44,21 @@ class RowLearner:
     brief: ClassVar[int] = 4
     growth: ClassVar[float] = 1.0
     samples_together: ClassVar[int] = 4096
-    # Where noise is less than that part of the data's spread, rounding would take over.
-    least_noise: ClassVar[float] = 1e-4
-
-    def with_rule(self, rule: VEM | None) -> "RowLearner":
-        """The same with another rule of learning."""
-        return dataclasses.replace(self, learning=rule)
 
     def begin(self, model: MultiTaskGP, columns: int) -> RowState:
         """The state before any data."""
         return RowState(model, (), np.zeros(len(model.channels)))
+
+    def suitable(self, state: RowState) -> int:
+        """As many as a filter reads in some hundredths of a second; their file has a megabyte."""
+        return _MANY
 
     def tempered(self, state: RowState, part: float) -> RowState:
         """The state with that part of all it was told: the prior's part is untouched.
 
         Rows that have next to no say are gone.
         """
-        kept = state.kept.scaled(part)
-        kept = kept.take(kept.count > _FADED)
+        kept, _ = faded(state.kept, part)
         whole = ended(state.world, Place(0, None), kept, _OPEN)
         return following(state, 0, kept, whole, heard=part * state.heard)
 
@@ -123,7 +100,7 @@ class RowLearner:
             met, fit, work = self._learned(met, rule)
             after = self._after(met, met.kept if fit is None else met.with_sites(fit))
             bound = _bound(met, fit) - Met.of(state, NO_ROWS, 0).bound_of(state.kept)
-        after = limited(after, self.keep, _OPEN)
+        after = limited(after, self.limit(after), _OPEN)
         finite = after.is_finite(state) and bool(np.isfinite(bound))
         return after, Info(bound, before, *work, finite)
 
@@ -155,7 +132,7 @@ class RowLearner:
                 own = info.scored
             found.append(own)
             done += len(own.table)
-        state = limited(state, self.keep, _OPEN)
+        state = limited(state, self.limit(state), _OPEN)
         return state, joined_scores(found)
 
     def _ready(self, state: RowState, rows: Rows) -> int:
@@ -204,23 +181,21 @@ class RowLearner:
             met = met.under(some.state.model)
             if met.state.plain.conjugate:
                 return met, None, work
-            fit, rounds = self._e(met, met.first_sites(), self.e_tolerance)
+            fit, rounds = self.e(met, met.first_sites(), self.e_tolerance)
             return met, fit, (work[0] + rounds, work[1])
         if met.state.plain.conjugate:
             evaluations = 0
             if rule is not None:
-                met, evaluations = self._m(met, None, rule.evaluations)
+                met, evaluations = self.m(met, None, rule.evaluations)
             return met, None, (0, evaluations)
-        each = [] if rule is None else [rule.evaluations] * rule.rounds
-        each[1:] = [min(most, _FOLLOWING) for most in each[1:]]
-        steps = _Steps(self, met.window.batch)
-        found, fit, rounds, count = alternated(steps, met, met.first_sites(), each)
+        found, fit, rounds, count = self.alternated(self, met, rule)
         return found, fit, (rounds, count)
 
-    def _e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+    def e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
+        """A fit from these sites on, and how many rounds it took."""
         return e_step(met.window, rows, rounds=self.e_rounds, tolerance=tolerance)
 
-    def _m(self, met: Met, fit: Fit | None, evaluations: int) -> tuple[Met, int]:
+    def m(self, met: Met, fit: Fit | None, evaluations: int) -> tuple[Met, int]:
         """Hyperparameters from all rows, their sites held."""
         wrapped, batch = met.state.model, met.window.batch
         beliefs = met.beliefs()
@@ -233,6 +208,10 @@ class RowLearner:
         best, count, _ = maximise(objective, start, evaluations=evaluations, gain=gain)
         return met.under(with_free(wrapped, best)), count
 
+    def worth(self, met: Met, fit: Fit) -> float:
+        """The bound of all data, with what is believed of hyperparameters beside it."""
+        return fit.bound + met.beliefs().value(free_vector(met.state.model))
+
     def _after(self, met: Met, kept: Kept) -> RowState:
         """The state with the rows of a window as they are now."""
         state = met.state
@@ -240,73 +219,9 @@ class RowLearner:
         whole = ended(state.world, place, kept, _OPEN)
         return following(state, met.row, kept, whole, heard=met.heard)
 
-    # -- reading -----------------------------------------------------------------------------------
-
-    def predict(
-        self, state: RowState, x: Float[np.ndarray, "N P"], channel: int
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        """Mean and covariance of the latent parameters f of a channel at each input."""
-        return reading.of_channel(state, x, channel, open_weights=self.weight_uncertainty)
-
-    def outlook(
-        self, state: RowState, channel: int, x: Float[np.ndarray, "N P"]
-    ) -> tuple[Float[np.ndarray, "N J"], Float[np.ndarray, "N J J"]]:
-        """As `predict`, without what data leave open about mixing weights, as rows are scored."""
-        return reading.of_channel(state, x, channel, open_weights=False)
-
-    def predict_joint(
-        self, state: RowState, x: Float[np.ndarray, "N P"], channels: Sequence[int]
-    ) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, "R R"]]:
-        """q(f) of several channels at all inputs together.
-
-        Returns:
-            Mean and covariance of R numbers: channel after channel, input after input, latent
-            parameter after latent parameter.
-        """
-        return reading.together(state, x, channels, open_weights=self.weight_uncertainty)
-
-    def components(
-        self, state: RowState, x: Float[np.ndarray, "N P"], composition: Composition
-    ) -> Contributions:
-        """Mean and covariance of the components of a channel at each input."""
-        open_weights = state.open_weights[composition.channel] if self.weight_uncertainty else None
-        parts = reading.parts(state, x, composition)
-        return contributions(state.plain, composition, x, parts, open_weights)
-
-    def latent_means(
-        self, state: RowState, x: Float[np.ndarray, "N P"]
-    ) -> Float[np.ndarray, "N Q"]:
-        """E_q[u] of each latent function."""
-        return reading.latent_means(state, x)
-
     def told(self, state: RowState, model: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
         """What all data say of hyperparameters, up to a constant, and its gradient; no priors."""
         return evidence_of(state).evidence(free_vector(model))
-
-    def scored(self, state: RowState, rows: Rows) -> Scored:
-        """The scores of each row, nothing learned."""
-        batch = state.model.batch(rows)
-        return scored(state.plain, batch, state.marginals(batch))
-
-
-class _Steps(NamedTuple):
-    """E and M steps over rows that meet a state, for `alternated`."""
-
-    learner: RowLearner
-    batch: Batch
-
-    @property
-    def tolerance(self) -> float:
-        return self.learner.e_tolerance
-
-    def e(self, met: Met, rows: RowSites, tolerance: float) -> tuple[Fit, int]:
-        return self.learner._e(met, rows, tolerance)
-
-    def m(self, met: Met, fit: Fit, evaluations: int) -> tuple[Met, int]:
-        return self.learner._m(met, fit, evaluations)
-
-    def worth(self, met: Met, fit: Fit) -> float:
-        return fit.bound + met.beliefs().value(free_vector(met.state.model))
 
 
 def _bound(met: Met, fit: Fit | None) -> float:

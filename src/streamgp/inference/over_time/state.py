@@ -4,25 +4,23 @@ import dataclasses
 import functools
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from streamgp.data.batch import Batch, join
-from streamgp.data.batch import Rows as BatchRows
-from streamgp.inference.e_step import exact_sites
+from streamgp.data.batch import Batch
+from streamgp.inference.components import Parts
 from streamgp.inference.kept import Kept, joined
+from streamgp.inference.on_rows import StateOnRows
 from streamgp.inference.over_time.states import Around, Numbers, Rows, StatesAt
 from streamgp.inference.over_time.states import joined as joined_rows
 from streamgp.inference.over_time.window import Window, World, between, scalars, seen
 from streamgp.inference.posterior import Marginals
-from streamgp.inference.weight_uncertainty import open_weights
+from streamgp.model.composition import Composition
 from streamgp.model.multitask import MultiTaskGP
-from streamgp.parameters import field_names, free_size, free_vector, unwrap
+from streamgp.parameters import free_vector, unwrap
 from streamgp.registry import storable
-
-_JUDGED = 1024  # rows that tell how sure weights are; more are taken to be like them
 
 
 class Place(NamedTuple):
@@ -34,7 +32,7 @@ class Place(NamedTuple):
 
 @storable
 @dataclasses.dataclass(frozen=True, eq=False)
-class RowState:
+class RowState(StateOnRows):
     """All that is kept of the past, and nothing that can be derived but the end of the filter.
 
     Attributes:
@@ -50,6 +48,8 @@ class RowState:
     heard: Float[np.ndarray, " D"]
     closed: int = 0
     end: Numbers | None = None
+
+    judged: ClassVar[int] = 1024
 
     # What follows from the fields is computed once, when it is first asked for.
 
@@ -103,12 +103,6 @@ class RowState:
         if row == self.size:
             return len(self.blocks)
         return int(np.searchsorted(self.begins, row, side="right")) - 1
-
-    def rows_with(self, rows: BatchRows) -> BatchRows:
-        """All kept rows of which values are known, and new ones behind them."""
-        kept = self.kept.take(~np.isnan(self.kept.y[:, 0]))
-        old = BatchRows(kept.x, kept.y, kept.channel.astype(int), rows.names)
-        return join([old, rows], rows.names)
 
     # -- the filter and the smoother -------------------------------------------------------------
 
@@ -235,33 +229,30 @@ class RowState:
         """The rows behind the end of the filter."""
         return scalars(self.world, self.since(self.closed))
 
-    # -- what is asked of every state ------------------------------------------------------------
+    def parts(self, x: Float[np.ndarray, "N P"], composition: Composition) -> Parts:
+        """The parts of latent functions, and the weights of mean functions."""
+        at, weights = self.states_at(x[:, 0]), self.plain.basis_spreads().size
+        counts = [len(kernel.state_space() or ()) for kernel in composition.summands]
+        owner = tuple(np.repeat(np.arange(len(counts)), counts).tolist())
+        readouts = self.world.states.readouts(x[:, 0], owner, len(counts))
+        last = slice(self.world.states.size - weights, None)
+        bent = readouts @ at.covariance
+        return Parts(
+            mean=(readouts @ at.mean[:, :, None])[:, :, 0],
+            covariance=bent @ np.swapaxes(readouts, 1, 2),
+            across=bent[:, :, last],
+            weights=at.mean[0, last],
+            weights_covariance=at.covariance[0, last, last],
+        )
 
-    @property
-    def kept_rows(self) -> int:
-        """How many rows of the past are kept."""
-        return self.size
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of kept rows, for each latent function."""
-        return (self.size,) * sum(self.model.draws)
-
-    @property
-    def points(self) -> tuple[Float[np.ndarray, "M 1"], ...]:
-        """The times of kept rows as points of each latent function."""
-        return (self.explored,) * sum(self.model.draws)
-
-    @property
-    def explored(self) -> Float[np.ndarray, "_ 1"]:
-        """The times of kept rows, as inputs."""
-        times = [np.zeros(0), *(block.time for block in self.blocks)]
-        return np.unique(np.concatenate(times))[:, None]
-
-    @property
-    def open_variance(self) -> Float[np.ndarray, " Q"]:
-        """Nothing: rows are kept where they are."""
-        return np.zeros(sum(self.model.draws))
+    def latents(
+        self, x: Float[np.ndarray, "N P"]
+    ) -> tuple[Float[np.ndarray, "N Q"], Float[np.ndarray, "N Q Q"]]:
+        """Mean and covariance of the latent functions at some inputs."""
+        at, law = self.states_at(x[:, 0]), self.world.law
+        readouts = self.world.states.readouts(x[:, 0], law.latent, law.latents)
+        mean = (readouts @ at.mean[:, :, None])[:, :, 0]
+        return mean, readouts @ at.covariance @ np.swapaxes(readouts, 1, 2)
 
     @functools.cached_property
     def mean_weights(self) -> Float[np.ndarray, "O B"]:
@@ -272,42 +263,6 @@ class RowState:
         last = self.blocks[-1].time[-1:] if self.blocks else np.ravel(self.plain.origin)[:1]
         weights = self.states_at(last).mean[0, self.world.states.size - spreads.size :]
         return spreads * weights.reshape(spreads.shape)
-
-    @functools.cached_property
-    def open_weights(self) -> tuple[Float[np.ndarray, "_J Q _J Q"], ...]:
-        """What data leave open about the loadings of each channel; nothing, if they are fixed."""
-        if not any(free_size(channel.weights) for channel in self.model.channels):
-            shapes = [channel.weights.shape for channel in self.plain.channels]
-            return tuple(np.zeros((*shape, *shape)) for shape in shapes)
-        return open_weights(self.model, self._stiffness)
-
-    @property
-    def _stiffness(self) -> Float[np.ndarray, "C Q Q"]:
-        """Σ P E[u uᵀ] over all rows, of each pair of latent parameters."""
-        outputs, latents = self.plain.outputs, sum(self.model.draws)
-        found = np.zeros((len(outputs.left), latents, latents))
-        step = -(-self.size // _JUDGED)
-        if not step:
-            return found
-        some = self.kept.take(slice(step // 2, None, step))
-        batch = some.batch(self.plain)
-        window = Window(self.world, batch)
-        precision = exact_sites(window, some.sites(batch)).precision
-        at = self.states_at(batch.x[:, 0])
-        readouts = self.world.states.readouts(batch.x[:, 0], self.world.law.latent, latents)
-        means = (readouts @ at.mean[:, :, None])[:, :, 0]
-        second = readouts @ at.covariance @ np.swapaxes(readouts, 1, 2)
-        second += means[:, :, None] * means[:, None, :]
-        for group in batch.groups:
-            pairs, j, k = outputs.within[group.channel]
-            weight = precision[group.run][group.within][:, j, k]
-            found[pairs] += step * np.einsum("np,nqr->pqr", weight, second[group.rows])
-        return found
-
-    @property
-    def count(self) -> float:
-        """The observations that the state stands for, faded ones in part."""
-        return float(np.sum(self.heard))
 
     def with_channel(self, model: MultiTaskGP, latents: int) -> "RowState":
         """The same with a further channel, the last of that model, of which nothing is known."""
@@ -333,7 +288,3 @@ class RowState:
             if number >= len(known) or block is not known[number]:
                 arrays += [block.x, block.count, block.energy, block.linear, block.precision]
         return math.isfinite(np.concatenate([array.ravel() for array in arrays]).sum())
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles hold the fields only."""
-        return {name: getattr(self, name) for name in field_names(RowState)}

@@ -25,7 +25,7 @@ from streamgp.inference.over_time.states import (
 )
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
-from streamgp.model.mixing import Features, Mixed
+from streamgp.model.mixing import Features, Mixed, without_design
 from streamgp.model.multitask import MultiTaskGP
 
 _LEAST = 1e-7  # of what the prior knows of a latent parameter: rows are taken to say no less
@@ -128,13 +128,7 @@ class Window:
     @functools.cached_property
     def features(self) -> Features:
         """The latent parameters before any data: states leave nothing of them open."""
-        offset = np.empty(self.batch.flat_size)
-        for group in self.batch.groups:
-            own = offset[group.flat].reshape(-1, group.latents)
-            own[:] = self.model.channels[group.channel].offset
-        shapes = [(run.rows.stop - run.rows.start, run.latents) for run in self.batch.runs]
-        slack = tuple(np.zeros((n, j, j)) for n, j in shapes)
-        return Features(np.zeros((self.batch.flat_size, 0)), slack, offset)
+        return without_design(self.model, self.batch)
 
     @functools.cached_property
     def basis(self) -> Float[np.ndarray, "N B"]:

@@ -7,8 +7,8 @@ A channel's rows with sites (b, P) and features a, f = a·v + rest, have said ex
 at unit noise where noise is a common factor of the sites. Noises and loadings that are learned
 later then reinterpret the past. With s the strength of the new noise and r_q = new / old loading on
 latent function q, a channel of one latent parameter says s·rλ and s·rΛr, and beside it
-½ count·log s − ½ s·energy − ½ s Σ r²·slack. That is exact for normal noise. What channels of several
-latent parameters have said of v stays as it is.
+½ count·log s − ½ s·energy − ½ s Σ r²·slack. That is exact for normal noise. What channels of
+several latent parameters have said of v stays as it is.
 """
 
 import dataclasses

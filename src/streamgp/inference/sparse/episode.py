@@ -128,7 +128,7 @@ class Episode:
                 rows = exact_sites(trial.setting, rows)
             return Learned(trial, fit_rows(trial.setting, rows), 0, evaluations)
         each = [] if rule is None else [rule.evaluations] * rule.rounds
-        return Learned(*alternated(self, trial, rows, each))
+        return Learned(*alternated(self, trial, rows, each, self.batch.size))
 
     @property
     def tolerance(self) -> float:
