@@ -257,6 +257,8 @@ def test_models_of_a_fleet_share_a_specification_and_nothing_else(service):
         ({"channels": {"y": {"kind": "Gaussian", "noise": -1}}}, "positive"),
         ({"model": {"latents": 10**6}}, "at most 16 latent functions"),
         ({"model": {"inducing": {"kind": "Adaptive", "budget": 10**7}}}, "at most 2048"),
+        ({"model": {"keep": 10**6}}, "at most 4096 rows"),
+        ({"model": {"keep": "all"}}, "a number of rows"),
         ({"model": {"inducing": {"kind": "Adaptive", "tolerance": "os.system"}}}, "the settings"),
         ({"model": {"latents": [{"kind": "FunctionKernel", "function": "x"}]}}, "of a kind among"),
         ({"model": {"carry": "x"}}, "settings of [model] among"),

@@ -28,6 +28,7 @@ class Limits:
         channels: Channels of one model.
         latents: Latent functions of one model.
         inducing: The budget of inducing points of one latent function.
+        keep: Rows that a model is asked to keep. Over several inputs, their number is cubed.
         models: Models, with those of fleets.
         predictions: Numbers of inputs times channels in one prediction.
         answer: Numbers and labels in one answer with predictions: inputs times columns. As JSON,
@@ -45,6 +46,7 @@ class Limits:
     channels: int = 64
     latents: int = 16
     inducing: int = 2048
+    keep: int = 4096
     models: int = 10_000
     predictions: int = 100_000
     answer: int = 1_000_000

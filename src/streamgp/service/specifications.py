@@ -119,6 +119,17 @@ def check_size(model: sgp.ContinualGP, limits: Limits) -> None:
     budget = updater.engines.budget
     if budget is not None:
         _at_most(budget, limits.inducing, "inducing points of a latent function")
+    keep = updater.engines.keep
+    if keep is None:
+        raise ConfigurationError(
+            problem(
+                f'a number of rows for `keep`, at most {limits.keep:,}, or "auto"',
+                "None, for all rows",
+                "A service keeps bounded models.",
+            )
+        )
+    if isinstance(keep, int):
+        _at_most(keep, limits.keep, "rows that are kept")
     rule = updater.engines.settings.learning
     if rule is not None:
         _at_most(rule.rounds, _ROUNDS, "rounds of learning")
