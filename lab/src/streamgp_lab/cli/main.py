@@ -57,7 +57,7 @@ CHECKS = {
     "coverage": "measure how often intervals contain held-out data, for every likelihood",
     "river_stream": "compare the river estimator with river's own models on a stream of polls",
     "kills": "kill `streamgp run` at random moments and compare its results with a run left alone",
-    "large": "learn a batch of a million rows, and measure time and memory",
+    "large": "learn a batch of many rows on the dense engine, and measure time and memory",
     "choosing": "draw the pictures of docs/choosing.md and docs/forecasting.md into docs/images",
     "licences": "write docs/licences.md, the licences of what the library needs",
     "pages": "run the tutorials, and keep their pictures in docs/images",
@@ -189,7 +189,7 @@ def _add_checks(checks: argparse._SubParsersAction) -> None:
     kills.add_argument("--rows", type=int, default=1000, help="rows of a table (default: 1000)")
     kills.add_argument("--keys", type=int, default=16, help="keys of a table (default: 16)")
     parsers["large"].add_argument(
-        "--rows", type=int, default=1_000_000, help="rows of the batch (default: 1000000)"
+        "--rows", type=int, default=100_000, help="rows of the batch (default: 100000)"
     )
     soak = parsers["soak"]
     soak.epilog = _SOAK
