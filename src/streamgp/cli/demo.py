@@ -84,7 +84,8 @@ def _stream(
 
 def _line(report: UpdateReport) -> str:
     scores = ", ".join(f"{name} {-score:.2f}" for name, score in report.log_predictive.items())
-    return f"{report.kept_rows} rows; NLPD per new observation: {scores}; {report.seconds * 1e3:.0f} ms"
+    took = f"{report.seconds * 1e3:.0f} ms"
+    return f"{report.kept_rows} rows; NLPD per new observation: {scores}; {took}"
 
 
 def _table(

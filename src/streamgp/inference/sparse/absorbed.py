@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites, Site, mapped_rows, times
 from streamgp.inference.sparse.setting import SparseSetting
 from streamgp.model.mixing import Projection
@@ -26,6 +27,7 @@ from streamgp.numerics.linalg import symmetric
 from streamgp.registry import storable
 
 Maps = Sequence[Float[np.ndarray, "_ _"]]
+_REACH = 3.0  # prior deviations: what a row asks for beyond them is not believed
 _LEAST = 1e-12  # of the largest loading: one that is less says nothing to be reinterpreted
 
 
@@ -213,6 +215,28 @@ class Absorbed:
             self.energy,
         )
         return wider
+
+
+def believable(setting: SparseSetting, rows: RowSites, at_rows: Marginals) -> RowSites:
+    """Sites that ask for no f farther from where it is than a few prior deviations.
+
+    The site of a row that nobody expected may pull with next to no curvature. Where f is, that is
+    right. Under weights that are learned later it would promise evidence without end, and what has
+    been absorbed cannot be revised. Its curvature is then larger; its pull where f is stays.
+    """
+    model, batch, centred = setting.model, setting.batch, at_rows.centred
+    linear, precision = rows.linear.copy(), tuple(own.copy() for own in rows.precision)
+    for group in batch.groups:
+        channel = model.channels[group.channel]
+        if channel.likelihood.scales_sites or group.latents > 1:
+            continue
+        flat, own = group.flat, precision[group.run][group.within][:, 0, 0]
+        pull = linear[flat] - own * centred[flat]
+        variance = channel.scale[0] ** 2 + np.sum(channel.loadings[0] ** 2)
+        firm = np.maximum(own, np.abs(pull) / (_REACH * np.sqrt(variance)))
+        precision[group.run][group.within] = firm[:, None, None]
+        linear[flat] = pull + firm * centred[flat]
+    return RowSites(linear, precision)
 
 
 def absorbed(setting: SparseSetting, rows: RowSites, projection: Projection) -> Absorbed:

@@ -14,7 +14,7 @@ from streamgp.inference.e_step import Fit, counted, e_step, exact_sites, first_s
 from streamgp.inference.gradients import ByRows, by_kernels, summed
 from streamgp.inference.m_step import Vector, maximise
 from streamgp.inference.sites import RowSites, Site, through
-from streamgp.inference.sparse.absorbed import Absorbed, Reading, absorbed
+from streamgp.inference.sparse.absorbed import Absorbed, Reading, absorbed, believable
 from streamgp.inference.sparse.bound_gradient import (
     BySite,
     adjoint,
@@ -283,7 +283,8 @@ class Episode:
         trial, state = learned.trial, self.state
         past = state.absorbed.read(trial.reading, state.sizes)
         past = past if trial.maps is None else past.through(trial.maps)
-        return past + absorbed(trial.setting, learned.fit.rows, trial.projection)
+        rows = believable(trial.setting, learned.fit.rows, learned.fit.marginals)
+        return past + absorbed(trial.setting, rows, trial.projection)
 
 
 def _part_of_the_way(old: Channel, new: Channel, name: str, rate: float) -> Any:
