@@ -145,7 +145,10 @@ def _unmixed(blank, site, count, energy):
     """
     [channel] = blank.plain.channels
     np.testing.assert_array_equal(channel.loadings, 1.0)
-    unit, said = site.scaled(1 / channel.likelihood.strength), Absorbed.none(blank.plain, blank.sizes)
+    unit, said = (
+        site.scaled(1 / channel.likelihood.strength),
+        Absorbed.none(blank.plain, blank.sizes),
+    )
     said.linear[0], said.precision[0] = unit.linear, unit.precision
     said.count[0], said.energy[0] = count, energy
     return said

@@ -8,12 +8,12 @@ from tests._reference import build, families
 
 import streamgp as sgp
 from streamgp.inducing import placement
+from streamgp.inference.e_step import first_sites
+from streamgp.inference.sites import RowSites
 from streamgp.inference.sparse import refinement
 from streamgp.inference.sparse.carry import carried
-from streamgp.inference.e_step import first_sites
-from streamgp.inference.sparse.learner import Learner
-from streamgp.inference.sites import RowSites
 from streamgp.inference.sparse.episode import Episode, Options
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.vem import VEM
 from streamgp.parameters import free_size, free_vector, with_free
 
@@ -251,9 +251,7 @@ def test_new_points_elsewhere_have_the_bound_of_a_state_with_points_there(name):
         z = z.copy()
         z[len(old) :] += 0.3 * generator.normal(size=z[len(old) :].shape)
         elsewhere.append(z)
-    there = Episode(
-        placement.extended(state, tuple(elsewhere)), episode.batch, episode.options
-    )
+    there = Episode(placement.extended(state, tuple(elsewhere)), episode.batch, episode.options)
     wanted = there.bound(there.trial(state.model), held)[0] - beside(episode)
     got, _ = refinement._bound(here, held, episode.batch, tuple(elsewhere))
     np.testing.assert_allclose(got, wanted, rtol=1e-9)

@@ -1,5 +1,7 @@
 """What kept rows are for: everything that is learned later is applied to the past."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from tests._reference import build, families
@@ -230,6 +232,21 @@ def test_files_have_rows():
     for one in (model, again):
         one.update(x + 1, x[:, 0])
     np.testing.assert_array_equal(again.predict(x).mean, model.predict(x).mean)
+
+
+@pytest.mark.parametrize("field", ["x", "channel", "y", "count", "energy"])
+def test_a_file_with_rows_of_other_sizes_is_refused(field):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, (40, 2))
+    model = sgp.ContinualGP(sgp.Gaussian())
+    model.update(x, x[:, 0])
+    [rows] = model.state.blocks
+    broken = dataclasses.replace(rows, **{field: getattr(rows, field)[:-1]})
+    updater, progress = model._version
+    progress = dataclasses.replace(progress, state=model.state.replace(blocks=(broken,)))
+    model._version = model._version._replace(updater=updater, progress=progress)
+    with pytest.raises(sgp.StreamGPError):
+        model.to_bytes()
 
 
 def test_merged_copies_have_the_rows_of_both():

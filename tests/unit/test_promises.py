@@ -1,7 +1,7 @@
 """Learning with rows that say little where they are and much far away: it does not run off.
 
-A row that was thought impossible has a slope and no curvature. Its quadratic promises a gain without
-an end, to weights and to kernels.
+A row that was thought impossible has a slope and no curvature. Its quadratic promises a gain
+without an end, to weights and to kernels.
 """
 
 import numpy as np
