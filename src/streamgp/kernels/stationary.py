@@ -293,7 +293,7 @@ class RationalQuadratic(Stationary):
         return {"alpha": np.vdot(weights, change)}
 
 
-def _rows_of(matrix: Matrix | None, rows: slice) -> Matrix | None:
+def _rows_of(matrix: Matrix | None, rows: slice) -> Float[np.ndarray, "_ _"] | None:
     return None if matrix is None else matrix[rows]
 
 
