@@ -11,6 +11,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
 from streamgp.kernels.blocks import row_blocks
