@@ -1,5 +1,7 @@
 """What channels have said, read under other weights, scales, noises and inducing values."""
 
+import dataclasses
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -442,7 +444,7 @@ def test_what_a_projection_leaves_open_joins_the_open_variance(means):
 def _blocks(state):
     """Those of Λ on each latent function, and nothing on the weights: they lose nothing."""
     ends = np.cumsum([0, *state.sizes, len(state.site.linear) - sum(state.sizes)])
-    blocks = [state.site.precision[a:b, a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    blocks = [state.site.precision[a:b, a:b] for a, b in itertools.pairwise(ends)]
     return [*blocks[:-1], 0 * blocks[-1]]
 
 
@@ -611,3 +613,20 @@ def test_a_later_channel_may_have_more_mean_functions():
     report = model.update({"late": (x, np.digitize(np.sin(x), [-0.5, 0.5]))})
     assert np.isfinite(report.bound)
     np.testing.assert_array_equal(model.state.heard, [30, 30, 30])
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["linear", "precision", "slack", "count", "energy"])
+def test_a_file_with_sites_of_other_sizes_is_refused(field):
+    x = np.random.default_rng(0).uniform(0, 3, (40, 2))
+    model = sgp.ContinualGP({"a": sgp.Gaussian(), "b": sgp.Poisson()}, latents=2, keep=0)
+    model.update({"a": (x, x[:, 0]), "b": (x, np.floor(x[:, 1]))})
+    said = model.state.absorbed
+    broken = dataclasses.replace(said, **{field: getattr(said, field)[..., :-1]})
+    updater, progress = model._version
+    progress = dataclasses.replace(progress, state=model.state.replace(absorbed=broken))
+    model._version = model._version._replace(updater=updater, progress=progress)
+    with pytest.raises(sgp.StreamGPError):
+        model.to_bytes()

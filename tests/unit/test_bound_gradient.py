@@ -8,12 +8,12 @@ from tests._reference import build, families
 
 import streamgp as sgp
 from streamgp.inducing import placement
+from streamgp.inference.e_step import first_sites
+from streamgp.inference.sites import RowSites
 from streamgp.inference.sparse import refinement
 from streamgp.inference.sparse.carry import carried
-from streamgp.inference.e_step import first_sites
-from streamgp.inference.sparse.learner import Learner
-from streamgp.inference.sites import RowSites
 from streamgp.inference.sparse.episode import Episode, Options
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.vem import VEM
 from streamgp.parameters import free_size, free_vector, with_free
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.linalg import block_diag
 from tests._reference import build, dense
 
-from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.posterior import condition
-from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.sites import through
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.prior import Prior
 from streamgp.parameters import unwrap
 
 

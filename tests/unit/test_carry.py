@@ -7,11 +7,11 @@ from tests._reference import build, dense
 
 import streamgp as sgp
 from streamgp.inducing import placement
-from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.posterior import condition
-from streamgp.inference.sparse.prior import Prior
-from streamgp.inference.sparse.absorbed import Reading
 from streamgp.inference.sites import through
+from streamgp.inference.sparse.absorbed import Reading
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant
 from streamgp.parameters import Positive, free_size, free_vector, replaced, unwrap, with_free

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from tests._reference import dense
+from tests._reference.build import channel, gaussian, model, one_gaussian, rows
 
 import streamgp as sgp
 from streamgp.inference.dense.joining import ROOM, limited
@@ -11,8 +13,6 @@ from streamgp.inference.dense.learner import DenseLearner, _Whole
 from streamgp.inference.dense.objective import Objective
 from streamgp.inference.vem import VEM
 from streamgp.parameters import free_vector
-from tests._reference import dense
-from tests._reference.build import channel, gaussian, model, one_gaussian, rows
 
 NOISE, LENGTH, VARIANCE = 0.3, 1.3, 1.7
 STILL = DenseLearner(None, 200, 1e-10, weight_uncertainty=False)

@@ -7,10 +7,10 @@ from scipy.special import expit, gammaln
 from tests._reference import build, dense
 
 from streamgp.inference.e_step import e_step, fit_rows, natural_step, no_sites
-from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.posterior import condition, marginals
-from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.sites import RowSites, Site, aggregate
+from streamgp.inference.sparse.learner import Learner
+from streamgp.inference.sparse.prior import Prior
 from streamgp.inference.sparse.setting import SparseSetting
 from streamgp.likelihoods import Bernoulli, Categorical, Poisson
 from streamgp.model.means import NONE, Constant

@@ -6,8 +6,8 @@ from tests._reference import build
 
 import streamgp as sgp
 from streamgp import kernels
-from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.sparse.episode import Episode, Options
+from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.vem import VEM
 from streamgp.likelihoods.rounding import rounding_of, step_of
 from streamgp.numerics.differences import gradient

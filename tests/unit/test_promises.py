@@ -1,7 +1,7 @@
 """Learning with rows that say little where they are and much far away: it does not run off.
 
-A row that was thought impossible has a slope and no curvature. Its quadratic promises a gain without
-an end, to weights and to kernels.
+A row that was thought impossible has a slope and no curvature. Its quadratic promises a gain
+without an end, to weights and to kernels.
 """
 
 import numpy as np
@@ -54,10 +54,8 @@ def test_outages_leave_weights_where_they_are(options):
 @EACH
 def test_a_class_that_was_thought_impossible(options):
     """After long streams of the other class: what was sure is so no more, and nothing runs off."""
-    x = np.arange(150.0)
-    y = np.zeros(150)
-    y[::25], y[103] = 1.0, 1.0
-    y[25:100] = 0.0
+    x, y = np.arange(150.0), np.zeros(150)
+    y[[0, 100, 103, 125]] = 1.0
     model = sgp.ContinualGP(sgp.Bernoulli(), latents=sgp.Matern32(), **options)
     for part in np.split(np.arange(150), 10):
         model.update(x[part], y[part])

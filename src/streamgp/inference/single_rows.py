@@ -8,7 +8,7 @@ own damping and ends by itself, but all of them are computed together.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from streamgp.inference.e_step import ROUNDING, SMALLEST_STEP
 from streamgp.likelihoods import Likelihood
@@ -66,7 +66,7 @@ def single_fits(
     return fit
 
 
-def _chosen(which: Float[np.ndarray, " n"], new: SingleFit, old: SingleFit) -> SingleFit:
+def _chosen(which: Bool[np.ndarray, " n"], new: SingleFit, old: SingleFit) -> SingleFit:
     if which.all():
         return new
     pairs = zip(new, old, strict=True)

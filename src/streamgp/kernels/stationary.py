@@ -11,6 +11,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from streamgp.kernels.base import ConstantVariance, Gradient, Kernel
 from streamgp.kernels.blocks import row_blocks
@@ -293,7 +294,7 @@ class RationalQuadratic(Stationary):
         return {"alpha": np.vdot(weights, change)}
 
 
-def _rows_of(matrix: Matrix | None, rows: slice) -> Matrix | None:
+def _rows_of(matrix: Matrix | None, rows: slice) -> Float[np.ndarray, "_ _"] | None:
     return None if matrix is None else matrix[rows]
 
 

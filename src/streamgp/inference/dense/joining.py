@@ -18,7 +18,7 @@ from streamgp.inference.dense.state import DenseState
 from streamgp.inference.e_step import exact_sites_at
 from streamgp.inference.kept import Kept, joined, joined_as_sites
 from streamgp.model.mixing import offsets
-from streamgp.model.multitask import MultiTaskGP
+from streamgp.model.multitask import Channel, MultiTaskGP
 
 ROOM = 1.25  # of the limit, up to which a table grows before some rows are joined
 _NEAR = 8  # rows that each row is compared with, those whose f is most alike a priori
@@ -206,8 +206,11 @@ def _heavier(one: Kept, other: Kept) -> Float[np.ndarray, "n P"]:
 def _is_between(
     model: MultiTaskGP, one: Kept, other: Kept, middle: Float[np.ndarray, "n P"]
 ) -> Bool[np.ndarray, " n"]:
-    """Whether functions between two inputs are like those at both, as they are not if they turn."""
-    found = np.ones(len(middle), bool)
+    """Whether functions between two inputs are like those at both, as they are not if they turn.
+
+    Those of kernels, and mean functions.
+    """
+    found = _has_mean_between(model.channels[int(one.channel[0])], one.x, other.x, middle)
     for kernel in model.latent_kernels:
         a, b, c = one.x - model.origin, other.x - model.origin, middle - model.origin
         ab, ac, bc = (np.diagonal(kernel.matrix(u, v)) for u, v in ((a, b), (a, c), (b, c)))
@@ -216,3 +219,16 @@ def _is_between(
         found &= own[0] + own[2] - 2 * ac <= whole + 1e-9 * own[0]
         found &= own[1] + own[2] - 2 * bc <= whole + 1e-9 * own[1]
     return found
+
+
+def _has_mean_between(
+    channel: Channel,
+    one: Float[np.ndarray, "n P"],
+    other: Float[np.ndarray, "n P"],
+    middle: Float[np.ndarray, "n P"],
+) -> Bool[np.ndarray, " n"]:
+    """Whether the mean functions of a channel are no further off in the middle than at the ends."""
+    size = np.sqrt(np.sum(channel.spread**2, axis=0))
+    a, b, c = (size * channel.mean(x) for x in (one, other, middle))
+    ab, ac, bc = (np.sum((u - v) ** 2, axis=1) for u, v in ((a, b), (a, c), (b, c)))
+    return np.maximum(ac, bc) <= ab + 1e-9 * np.sum(size**2)

@@ -24,6 +24,7 @@ from streamgp.inference.sparse.setting import SparseSetting
 from streamgp.model.mixing import Projection
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import symmetric
+from streamgp.parameters import free_size
 from streamgp.registry import storable
 
 Maps = Sequence[Float[np.ndarray, "_ _"]]
@@ -217,18 +218,23 @@ class Absorbed:
         return wider
 
 
-def believable(setting: SparseSetting, rows: RowSites, at_rows: Marginals) -> RowSites:
+def believable(
+    wrapped: MultiTaskGP, setting: SparseSetting, rows: RowSites, at_rows: Marginals
+) -> RowSites:
     """Sites that ask for no f farther from where it is than a few prior deviations.
 
     The site of a row that nobody expected may pull with next to no curvature. Where f is, that is
     right. Under weights that are learned later it would promise evidence without end, and what has
-    been absorbed cannot be revised. Its curvature is then larger; its pull where f is stays.
+    been absorbed cannot be revised. Its curvature is then larger; its pull where f is stays. Sites
+    that are never read under other weights or kernels stay as they are.
     """
     model, batch, centred = setting.model, setting.batch, at_rows.centred
     linear, precision = rows.linear.copy(), tuple(own.copy() for own in rows.precision)
+    of_kernels = free_size(wrapped.kernels)
     for group in batch.groups:
         channel = model.channels[group.channel]
-        if channel.likelihood.scales_sites or group.latents > 1:
+        is_read_anew = free_size(wrapped.channels[group.channel].weights) or of_kernels
+        if channel.likelihood.scales_sites or group.latents > 1 or not is_read_anew:
             continue
         flat, own = group.flat, precision[group.run][group.within][:, 0, 0]
         pull = linear[flat] - own * centred[flat]

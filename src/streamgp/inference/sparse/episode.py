@@ -283,7 +283,7 @@ class Episode:
         trial, state = learned.trial, self.state
         past = state.absorbed.read(trial.reading, state.sizes)
         past = past if trial.maps is None else past.through(trial.maps)
-        rows = believable(trial.setting, learned.fit.rows, learned.fit.marginals)
+        rows = believable(trial.wrapped, trial.setting, learned.fit.rows, learned.fit.marginals)
         return past + absorbed(trial.setting, rows, trial.projection)
 
 

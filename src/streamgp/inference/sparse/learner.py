@@ -170,7 +170,7 @@ class Learner:
         """As `filter`, with all scores of each row before it was learned."""
         done = filter_rows(state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
         batch = done.setting.batch
-        sites = believable(done.setting, done.rows, done.after)
+        sites = believable(state.model, done.setting, done.rows, done.after)
         told = state.absorbed + absorbed(done.setting, sites, done.projection)
         heard = Episode(state, batch, self._options).heard
         after = state.replace(absorbed=told, heard=heard)
