@@ -11,7 +11,7 @@ from tests._reference import build, dense, families
 import streamgp as sgp
 from streamgp.inference.posterior import condition
 from streamgp.inference.sites import through
-from streamgp.inference.sparse.absorbed import Absorbed, Reading
+from streamgp.inference.sparse.absorbed import Absorbed, Reading, believable
 from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant, Mean
@@ -245,7 +245,9 @@ def settled(names, means):
     learner = Learner(None, e_tolerance=1e-10)
     blank, rows = start(learner, names, means), build.rows(*draw(names))
     learned = build.learned(learner, blank, rows)
-    return learner.step(blank, rows)[0], learned.trial.setting.batch, learned.fit.rows
+    trial, fit = learned.trial, learned.fit
+    sites = believable(trial.wrapped, trial.setting, fit.rows, fit.marginals)
+    return learner.step(blank, rows)[0], trial.setting.batch, sites
 
 
 def dense_quadratic(model, batch, sites):
@@ -280,12 +282,17 @@ def dense_quadratic(model, batch, sites):
     "names", [("Poisson",), ("Categorical", "Poisson", "HeteroscedasticGaussian")], ids=["1", "3"]
 )
 def test_rows_of_other_families_are_read_as_their_quadratics(names, means):
-    """Under the weights that they came with, whatever is learned later."""
+    """Under any weights, those of several latent parameters under the weights of their time."""
     state, batch, sites = settled(names, means)
-    linear, precision, beside = dense_quadratic(state.plain, batch, sites)
     for model in (state.plain, unwrap(elsewhere(state.model))):
         reading = Reading.of(model, state.plain)
         got = state.absorbed.site(reading, state.sizes)
+        channels = tuple(
+            new if new.likelihood.latents == 1 else old
+            for new, old in zip(model.channels, state.plain.channels, strict=True)
+        )
+        read = replaced(state.plain, channels=channels)
+        linear, precision, beside = dense_quadratic(read, batch, sites)
         np.testing.assert_allclose(got.linear, linear, rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(got.precision, precision, rtol=1e-6, atol=1e-7)
         assert state.absorbed.beside(reading) == pytest.approx(beside, rel=1e-6)

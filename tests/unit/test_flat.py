@@ -28,12 +28,7 @@ def flat_then_jump(likelihood, past):
     [
         pytest.param(sgp.Gaussian(), POINTS, id="real"),
         pytest.param(sgp.Gamma(), {"engine": "dense"}, id="amount"),
-        pytest.param(
-            sgp.Gamma(),
-            POINTS,
-            id="amount at points",
-            marks=pytest.mark.xfail(strict=True, reason="110: a shape says nothing of past sites"),
-        ),
+        pytest.param(sgp.Gamma(), POINTS, id="amount at points"),
     ],
 )
 def test_a_jump_after_constant_data_is_learned_and_they_are_kept(likelihood, past):

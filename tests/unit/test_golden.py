@@ -16,6 +16,7 @@ from tests._reference import golden
 
 from streamgp.inference import alternating, m_step
 from streamgp.inference.e_step import exact_sites, first_sites
+from streamgp.inference.sparse import absorbed, filtering
 from streamgp.inference.sparse.episode import Episode, Options
 from streamgp.parameters import free_vector, with_free
 
@@ -35,6 +36,24 @@ def as_patient(monkeypatch):
     for module in (m_step, alternating):
         monkeypatch.setattr(module, "FLAT", 1e-5)
     monkeypatch.setattr(m_step, "_QUIET", 1)
+
+
+@pytest.fixture(autouse=True)
+def as_they_were(monkeypatch):
+    """That version read all sites under the weights of their time, and believed all of them."""
+    whole = np.inf * np.ones(99)
+    for module in (absorbed, filtering):
+        monkeypatch.setattr(module, "reach", lambda wrapped, model: whole[: len(model.channels)])
+    monkeypatch.setattr(Episode, "_slowed", lambda self, learned: None)
+    reading = absorbed.Reading.of.__func__
+
+    def held(cls, model, anchor):
+        found = reading(cls, model, anchor)
+        keeps = [not own.likelihood.scales_sites for own in model.channels]
+        found.ratio[keeps], found.per_loading[keeps] = 1.0, 0.0
+        return found
+
+    monkeypatch.setattr(absorbed.Reading, "of", classmethod(held))
 
 
 @pytest.fixture

@@ -111,11 +111,19 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_rows_of_other_families_are_all_kept(name):
+def test_rows_of_other_families_are_joined_too(name):
+    """As sites, but for log-normal values, which add up as their logarithms do."""
     likelihood, y = OTHERS[name]
-    model = fed(40, likelihood, y)
-    assert model.state.size == 400
-    np.testing.assert_array_equal(model.state.kept.count, 1.0)
+    joined, whole = (fed(keep, likelihood, y) for keep in (100, None))
+    assert joined.state.size <= 125
+    kept = joined.state.kept
+    assert kept.count.sum() == pytest.approx(400)
+    assert np.isnan(kept.y[:, 0]).any() == (name != "lognormal")
+    (mean, variance), (got, spread) = moments(whole), moments(joined)
+    assert np.max(np.abs(got - mean) / np.sqrt(variance)) < 0.5
+    np.testing.assert_allclose(spread, variance, rtol=0.2)
+    again = sgp.from_bytes(joined.to_bytes())
+    np.testing.assert_allclose(moments(again)[0], got, rtol=1e-12)
 
 
 def test_rows_of_one_time_and_late_ones_may_be_joined_too():

@@ -295,7 +295,8 @@ def test_where_cost_grows_most_m_steps_are_brief():
         assert is_due(schedule, seen=seen, learned_at=seen, more=apart)
     learned_at, thorough, evaluations = 60, [], 0
     while learned_at < 10_000:
-        progress = Progress({"y": learned_at}, learned_at=learned_at, levels={"y": None})
+        known = {"learned_at": learned_at, "started_at": learned_at, "levels": {"y": None}}
+        progress = Progress({"y": learned_at}, **known)
         more = schedule.samples_before_next(progress, some_rows(500), learn=True) + 1
         now = schedule.rule_for(progress, some_rows(more))
         learned_at += more

@@ -98,8 +98,15 @@ class InOrder:
 
     block: ClassVar[int] = 48  # rows: enough for products of matrices, few beside those before
 
-    def __init__(self, setting: Setting, rounds: int, tolerance: float):
+    def __init__(
+        self,
+        setting: Setting,
+        rounds: int,
+        tolerance: float,
+        reach: Float[np.ndarray, " D"] | None = None,
+    ):
         self.setting, self.rounds, self.tolerance = setting, rounds, tolerance
+        self.reach = np.full(len(setting.model.channels), np.inf) if reach is None else reach
         self.sites = exact_sites(setting, no_sites(setting))
         self.before, self.after = _AtRows.blank(setting.batch), _AtRows.blank(setting.batch)
 
@@ -154,6 +161,11 @@ class InOrder:
         likelihood = self._likelihood(part)
         fit = single_fits(likelihood, y, before, rounds=self.rounds, tolerance=self.tolerance)
         linear, precision = fit.linear, fit.precision
+        limit = self.reach[group.channel]
+        if np.isfinite(limit):  # of one latent parameter
+            pull = linear - precision[:, :, 0] * fit.shift
+            precision = np.maximum(precision, (np.abs(pull) / limit)[:, :, None])
+            linear = pull + precision[:, :, 0] * fit.shift
         linear = linear + (precision @ centre[:, :, None])[:, :, 0]  # about the offset
         old = self.sites.linear[part.flat], self.sites.precision[group.run][part.within]
         self.sites.linear[part.flat] = linear

@@ -218,30 +218,36 @@ class Absorbed:
         return wider
 
 
+def reach(wrapped: MultiTaskGP, model: MultiTaskGP) -> Float[np.ndarray, " D"]:
+    """How far from where it is a row of each channel is believed to want f.
+
+    The site of a row that nobody expected may pull with next to no curvature. Where f is, that is
+    right. Under weights or kernels that are learned later it would promise evidence without end,
+    and what has been absorbed cannot be revised. A few prior deviations are believed; there is no
+    limit where sites are exact, or never read under anything else.
+    """
+    found = np.full(len(model.channels), np.inf)
+    for d, (own, channel) in enumerate(zip(wrapped.channels, model.channels, strict=True)):
+        is_read_anew = free_size(own.weights) or free_size(wrapped.kernels)
+        if is_read_anew and len(channel.loadings) == 1 and not channel.likelihood.scales_sites:
+            variance = channel.scale[0] ** 2 + np.sum(channel.loadings[0] ** 2)
+            found[d] = _REACH * np.sqrt(variance)
+    return found
+
+
 def believable(
     wrapped: MultiTaskGP, setting: SparseSetting, rows: RowSites, at_rows: Marginals
 ) -> RowSites:
-    """Sites that ask for no f farther from where it is than a few prior deviations.
-
-    The site of a row that nobody expected may pull with next to no curvature. Where f is, that is
-    right. Under weights that are learned later it would promise evidence without end, and what has
-    been absorbed cannot be revised. Its curvature is then larger; its pull where f is stays. Sites
-    that are never read under other weights or kernels stay as they are.
-    """
-    model, batch, centred = setting.model, setting.batch, at_rows.centred
+    """Sites that ask for no f beyond reach: their curvature is larger, their pull at f the same."""
+    limits = reach(wrapped, setting.model)
     linear, precision = rows.linear.copy(), tuple(own.copy() for own in rows.precision)
-    of_kernels = free_size(wrapped.kernels)
-    for group in batch.groups:
-        channel = model.channels[group.channel]
-        is_read_anew = free_size(wrapped.channels[group.channel].weights) or of_kernels
-        if channel.likelihood.scales_sites or group.latents > 1 or not is_read_anew:
-            continue
-        flat, own = group.flat, precision[group.run][group.within][:, 0, 0]
-        pull = linear[flat] - own * centred[flat]
-        variance = channel.scale[0] ** 2 + np.sum(channel.loadings[0] ** 2)
-        firm = np.maximum(own, np.abs(pull) / (_REACH * np.sqrt(variance)))
-        precision[group.run][group.within] = firm[:, None, None]
-        linear[flat] = pull + firm * centred[flat]
+    for group in setting.batch.groups:
+        if np.isfinite(limits[group.channel]):
+            own, centred = precision[group.run][group.within][:, 0, 0], at_rows.centred[group.flat]
+            pull = linear[group.flat] - own * centred
+            firm = np.maximum(own, np.abs(pull) / limits[group.channel])
+            precision[group.run][group.within] = firm[:, None, None]
+            linear[group.flat] = pull + firm * centred
     return RowSites(linear, precision)
 
 

@@ -13,6 +13,7 @@ from streamgp.data.batch import Rows
 from streamgp.inference.in_order import Block, InOrder
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites
+from streamgp.inference.sparse.absorbed import reach
 from streamgp.inference.sparse.setting import SparseSetting
 from streamgp.inference.sparse.state import State
 from streamgp.model.mixing import Mixed, Projection
@@ -50,15 +51,15 @@ def filter_rows(state: State, rows: Rows, *, rounds: int, tolerance: float) -> F
     projection = state.prior.project(batch.x)
     mixed = Mixed.of(model, batch)
     setting = SparseSetting(model, batch, mixed.features(projection), state.site)
-    fold = InOrder(setting, rounds, tolerance)
+    fold = InOrder(setting, rounds, tolerance, reach(state.model, model))
     mean, covariance = state.posterior.mean, state.posterior.covariance.copy()
     come = np.argsort(batch.order)  # the sorted place of each row, in the order they came
     for begin in range(0, batch.size, InOrder.block):
         block = Block.of(batch, come[begin : begin + InOrder.block])
         design = setting.features.design[block.order]
-        reach = covariance @ design.T
-        news = fold.learn(block, design @ mean, design @ reach)
-        half = solve_lower(news.chol, news.root.T @ reach.T)
+        moved = covariance @ design.T
+        news = fold.learn(block, design @ mean, design @ moved)
+        half = solve_lower(news.chol, news.root.T @ moved.T)
         mean = mean + news.innovation @ half
         covariance -= half.T @ half
     return Filtered(

@@ -18,7 +18,7 @@ from streamgp.inference.components import Contributions, contributions, dense_pa
 from streamgp.inference.e_step import first_sites
 from streamgp.inference.posterior import Marginals, latent_means, marginals
 from streamgp.inference.scoring import Scored, scored
-from streamgp.inference.sparse.absorbed import Absorbed, absorbed, believable
+from streamgp.inference.sparse.absorbed import Absorbed, absorbed
 from streamgp.inference.sparse.carry import carried
 from streamgp.inference.sparse.episode import Episode, Options
 from streamgp.inference.sparse.filtering import filter_rows
@@ -170,8 +170,7 @@ class Learner:
         """As `filter`, with all scores of each row before it was learned."""
         done = filter_rows(state, rows, rounds=self.e_rounds, tolerance=self.e_tolerance)
         batch = done.setting.batch
-        sites = believable(state.model, done.setting, done.rows, done.after)
-        told = state.absorbed + absorbed(done.setting, sites, done.projection)
+        told = state.absorbed + absorbed(done.setting, done.rows, done.projection)
         heard = Episode(state, batch, self._options).heard
         after = state.replace(absorbed=told, heard=heard)
         vars(after).update(plain=state.plain, prior=state.prior, reading=state.reading)
