@@ -21,6 +21,8 @@ _SHORT_START = 0.25
 # others, whose variance is fixed at one: in a small first batch, a function too many that changes
 # from row to row explains noise, and what it learned so stays.
 _DOUBT, _DOUBT_AMONG_OTHERS = 1.5, 1.0
+# The same below the centre, over several inputs: few rows can be explained one by one there.
+_DOUBT_OF_SHORT = 0.7
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,7 +45,8 @@ class ScaledKernel(Kernel):
         usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
         doubt = _DOUBT_AMONG_OTHERS if isinstance(variance, Frozen) else _DOUBT
         first = _SHORT_START if len(spread) == 1 else 1.0
-        start = Positive(first * usual, centre=usual, spread=doubt)
+        below = 1.0 if len(spread) == 1 else min(_DOUBT_OF_SHORT / doubt, 1.0)
+        start = Positive(first * usual, centre=usual, spread=doubt, below=below)
         ready = filled(self, lengthscale=start, variance=variance)
         for name, node in fields_of(ready):
             _check_shape(name, node, len(spread) if name in self.per_column else 1)
