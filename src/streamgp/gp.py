@@ -95,10 +95,10 @@ class ContinualGP(plot.Drawn):
             points; no row is kept. "auto": "sparse" if `inducing` or keep=0 asks for it, else a
             chain where that is possible, else "dense".
         keep: How many observations are kept, of all channels together. What a model knows of the
-            past is computed from them, and everything can be learned again. Beyond that number,
-            observations are joined where that loses least; over time, only those of `Gaussian`
-            channels are. "auto": 20,000 over time, 1,024 otherwise. None: all are kept. 0: none
-            are, and the past is what inducing points know of it.
+            past is computed from them, and everything can be learned again. Beyond a quarter more,
+            observations are joined where that loses least. "auto": 20,000 over time, 512 to 1,024
+            otherwise. None: all are kept. 0: none are, and the past is what inducing points know of
+            it.
         outliers: What becomes of observations far outside what was predicted. "keep": they are
             learned as they are. "skip": they are left out. "downweight": they count the less the
             further out they are. Reports say how many there were in any case.

@@ -67,7 +67,8 @@ def cholesky_of_identity_plus(a: Float[np.ndarray, "S S"]) -> Float[np.ndarray, 
 
     Rounding can push an eigenvalue of A below zero. The diagonal is grown by S·eps of each entry,
     which does where rows and columns are merely of different size; if that fails, by S·eps of the
-    largest. It matters only where A is so large that double precision cannot resolve I.
+    largest. It matters only where A is so large that double precision cannot resolve I. Where A is
+    itself a difference of larger matrices, that may not do: its positive part then stands for it.
     """
     size = len(a)
     if not size:
@@ -79,7 +80,10 @@ def cholesky_of_identity_plus(a: Float[np.ndarray, "S S"]) -> Float[np.ndarray, 
     if np.isfinite(chol[0, 0]):
         return chol
     grown.flat[:: size + 1] += size * _EPS * diagonal.max()
-    return cholesky(grown)
+    chol = cholesky(grown)
+    if np.isfinite(chol[0, 0]) or not np.isfinite(a).all():
+        return chol
+    return cholesky(positive_part(a) * (1 + size * _EPS) + np.eye(size))
 
 
 def cholesky_adjoint(

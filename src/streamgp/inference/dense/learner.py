@@ -14,7 +14,7 @@ from streamgp.inference.dense.design import Design, covariance
 from streamgp.inference.dense.factor import Factor
 from streamgp.inference.dense.joining import limited
 from streamgp.inference.dense.objective import Objective
-from streamgp.inference.dense.setting import Joint, least_of, observed
+from streamgp.inference.dense.setting import Joint, limits_of, observed
 from streamgp.inference.dense.state import DenseState
 from streamgp.inference.e_step import (
     Fit,
@@ -280,8 +280,8 @@ class _Whole:
         """All rows as scalar observations, where all are conjugate."""
         offset = offsets(self.model, self.batch)
         sites = exact_sites_at(self.model, self.batch, offset, self.kept.sites(self.batch))
-        design, least = Design.of(self.model, self.batch), least_of(self.model, self.batch)
-        return Factor.of(self.model.latent_kernels, *observed(self.batch, design, sites, least))
+        design, limits = Design.of(self.model, self.batch), limits_of(self.model, self.batch)
+        return Factor.of(self.model.latent_kernels, *observed(self.batch, design, sites, limits))
 
     def beliefs(self) -> Beliefs:
         """What is believed of hyperparameters beside what rows say."""

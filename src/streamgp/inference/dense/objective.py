@@ -20,7 +20,7 @@ from streamgp.inference.bounds import at_top
 from streamgp.inference.dense.design import Design, Matrix, adjoint, by_row, mixed
 from streamgp.inference.dense.setting import (
     flats,
-    least_of,
+    limits_of,
     not_negative,
     scalars,
     transposed,
@@ -99,7 +99,7 @@ class Objective:
         matrices = [kernel.matrix(design.x, design.x) for kernel in model.latent_kernels]
         covariance = mixed(design, design, matrices)
         sites = exact_sites_at(model, batch, offsets(model, batch), self.held)
-        roots, value = scalars(batch, sites, least_of(model, batch))
+        roots, value = scalars(batch, sites, limits_of(model, batch))
         chol = cholesky_of_identity_plus(_both_sides(batch, transposed(roots), covariance))
         z = solve_lower(chol, value)
         return _At(model, design, matrices, covariance, sites, roots, value, chol, z)

@@ -17,6 +17,7 @@ from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
 _LEAST = 1e-6  # of what the prior knows of a latent parameter: rows are taken to say no less
 _NOTHING = 1e-200  # the precision of a conjugate row that says nothing
+_MOST = 1e13  # of what the prior knows: what a row says beyond it is lost in rounding
 
 
 class Posterior(NamedTuple):
@@ -58,7 +59,7 @@ class Joint:
 
     def conditioned(self, rows: RowSites) -> tuple[Posterior, Marginals]:
         """q given the rows' sites, and what it says at the rows."""
-        roots, value = scalars(self.batch, rows, self.least)
+        roots, value = scalars(self.batch, rows, self.limits)
         cross = by_row(self.batch, transposed(roots), self.covariance)  # Cov(Sᵀg, g)
         inside = by_row(self.batch, transposed(roots), np.ascontiguousarray(cross.T))
         chol = cholesky_of_identity_plus(inside)
@@ -75,58 +76,61 @@ class Joint:
     def observed(self, rows: RowSites) -> tuple[Design, Float[np.ndarray, " R"], Matrix]:
         """The rows as scalar observations behind a factor, for `Factor.appended`."""
         assert self.explained is not None
-        roots, value = scalars(self.batch, rows, self.least)
+        roots, value = scalars(self.batch, rows, self.limits)
         turned = transposed(roots)
         design = Design.of(self.model, self.batch).through(self.batch, turned)
         return design, value, by_row(self.batch, turned, np.ascontiguousarray(self.explained.T)).T
 
     @functools.cached_property
-    def least(self) -> Float[np.ndarray, " R"]:
-        """The least precision of each latent parameter."""
-        return least_of(self.model, self.batch)
+    def limits(self) -> Float[np.ndarray, "2 R"]:
+        """The least and the largest precision of each latent parameter."""
+        return limits_of(self.model, self.batch)
 
 
-def least_of(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, " R"]:
-    """A precision of each latent parameter that is as good as none.
+def limits_of(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "2 R"]:
+    """Precisions of each latent parameter that are as good as none, and as good as any.
 
     A site may pull without any curvature, but no scalar observation does.
     """
     diagonals = [kernel.diagonal(batch.x - model.origin) for kernel in model.latent_kernels]
-    found = np.empty(batch.flat_size)
+    found = np.empty((2, batch.flat_size))
     for group in batch.groups:
         channel = model.channels[group.channel]
         known = np.stack(diagonals)[:, group.rows].T @ channel.loadings.T**2 + channel.scale**2
         least = np.where(channel.likelihood.conjugate, _NOTHING, _LEAST / known)
-        found[group.flat] = np.ravel(least)
+        found[:, group.flat] = np.ravel(least), np.ravel(_MOST / known)
     return found
 
 
 def scalars(
-    batch: Batch, rows: RowSites, least: Float[np.ndarray, " R"]
+    batch: Batch, rows: RowSites, limits: Float[np.ndarray, "2 R"]
 ) -> tuple[RunBlocks, Float[np.ndarray, " R"]]:
     """S of each row's precision P = SSᵀ, a number for each direction of P, and S⁻¹b."""
     roots, value = [], np.empty(batch.flat_size)
     for run, precision in zip(batch.runs, rows.precision, strict=True):
-        floor = least[run.flat].reshape(-1, run.latents)
+        least, most = limits[:, run.flat].reshape(2, -1, run.latents)
+        pull = rows.linear[run.flat].reshape(-1, run.latents)
         if run.latents == 1:
-            own = np.sqrt(np.maximum(precision, floor[:, :, None]))
-            value[run.flat] = rows.linear[run.flat] / own[:, 0, 0]
+            strength, directions = precision[:, :, 0], np.ones(precision.shape)
         else:
             strength, directions = np.linalg.eigh(precision)
+            pull = np.einsum("nj,njk->nk", pull, directions)
             # In a direction v, a latent parameter's variance counts by v².
-            floors = 1 / ((1 / floor)[:, None, :] @ directions**2)
-            own = directions * np.sqrt(np.maximum(strength[:, None, :], floors))
-            pull = rows.linear[run.flat].reshape(-1, run.latents, 1)
-            value[run.flat] = np.ravel(np.linalg.solve(own, pull))
-        roots.append(own)
+            least, most = (
+                1 / np.einsum("nj,njk->nk", 1 / own, directions**2) for own in (least, most)
+            )
+        strength = np.maximum(strength, least)
+        root = np.sqrt(np.minimum(strength, most))
+        value[run.flat] = np.ravel(pull / strength * root)
+        roots.append(directions * root[:, None, :])
     return tuple(roots), value
 
 
 def observed(
-    batch: Batch, design: Design, rows: RowSites, least: Float[np.ndarray, " R"]
+    batch: Batch, design: Design, rows: RowSites, limits: Float[np.ndarray, "2 R"]
 ) -> tuple[Design, Float[np.ndarray, " R"]]:
     """The sites of rows as scalar observations."""
-    roots, value = scalars(batch, rows, least)
+    roots, value = scalars(batch, rows, limits)
     return design.through(batch, transposed(roots)), value
 
 

@@ -14,7 +14,7 @@ from streamgp.inference.dense.design import Design, covariance, joined, variance
 from streamgp.inference.dense.factor import Factor
 from streamgp.inference.dense.setting import (
     Joint,
-    least_of,
+    limits_of,
     not_negative,
     observed,
 )
@@ -81,7 +81,7 @@ class DenseState(StateOnRows):
         batch = rows.batch(model)
         sites = rows.sites(batch)
         sites = exact_sites_at(model, batch, offsets(model, batch), sites)
-        return observed(batch, Design.of(model, batch), sites, least_of(model, batch))
+        return observed(batch, Design.of(model, batch), sites, limits_of(model, batch))
 
     # -- other rows ------------------------------------------------------------------------------
 
