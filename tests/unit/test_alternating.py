@@ -38,7 +38,7 @@ class Guesses:
     ],
 )
 def test_learning_ends_at_the_last_guess_that_was_no_worse(worths, best, rounds, evaluations):
-    trial, fit, *work = alternated(Guesses(*worths), 0, (), (40, 10))
+    trial, fit, *work = alternated(Guesses(*worths), 0, (), (40, 10), 1)
     assert trial == best
     assert fit.rows[-1] == best
     assert best == 2 or best + 1 not in fit.rows  # an E step that failed leaves nothing behind
@@ -46,5 +46,5 @@ def test_learning_ends_at_the_last_guess_that_was_no_worse(worths, best, rounds,
 
 
 def test_without_m_steps_there_is_one_e_step():
-    trial, fit, *work = alternated(Guesses(0.0), 0, (), ())
+    trial, fit, *work = alternated(Guesses(0.0), 0, (), (), 1)
     assert (trial, fit.rows, work) == (0, (0,), [1, 0])

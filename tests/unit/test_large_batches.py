@@ -46,7 +46,9 @@ def pair(together):
     return learned
 
 
-@pytest.mark.parametrize("settings", [{"inducing": POINTS}, {"engine": "dense"}], ids=LEARNERS)
+@pytest.mark.parametrize(
+    "settings", [{"inducing": POINTS}, {"engine": "dense", "keep": None}], ids=LEARNERS
+)
 def test_gaussian_channels_lose_nothing(pair, settings):
     y = F + 0.3 * GENERATOR.normal(size=1000)
     (whole, one), (parts, many) = pair(

@@ -7,7 +7,7 @@ from tests._reference import build
 import streamgp as sgp
 from streamgp.inference.sparse.learner import Learner
 from streamgp.online import lifecycle
-from streamgp.parameters import free_vector, prior_of, recentred
+from streamgp.parameters import free_vector, prior_of, recentred, with_free
 
 NARROW, WIDE = 0.1, 10.0
 
@@ -71,7 +71,14 @@ def test_only_the_centres_of_priors_move():
     shift = np.array([0.5, -1.0, 2.0])
     moved = recentred(kernel, shift)
     np.testing.assert_allclose(prior_of(moved)[0], prior_of(kernel)[0] + shift)
-    np.testing.assert_array_equal(prior_of(moved)[1], prior_of(kernel)[1])
+    centred = (
+        with_free(kernel, prior_of(moved)[0] + 1.0),
+        with_free(kernel, prior_of(kernel)[0] + 1.0),
+    )
+    spreads = [
+        prior_of(recentred(own, by))[1] for own, by in zip(centred, (shift, 0 * shift), strict=True)
+    ]
+    np.testing.assert_array_equal(*spreads)
     np.testing.assert_array_equal(free_vector(moved), free_vector(kernel))
 
 

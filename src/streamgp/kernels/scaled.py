@@ -38,6 +38,9 @@ class ScaledKernel(Kernel):
     # Parameters that may have one number per input column.
     per_column: ClassVar[tuple[str, ...]] = ("lengthscale",)
 
+    # Whether functions forget their values beyond a lengthscale: short ones explain row by row.
+    is_local: ClassVar[bool] = True
+
     lengthscale: Parameter = None
     variance: Parameter = None
 
@@ -45,7 +48,8 @@ class ScaledKernel(Kernel):
         usual = np.sqrt(len(spread)) * spread  # how far inputs are apart grows with their width
         doubt = _DOUBT_AMONG_OTHERS if isinstance(variance, Frozen) else _DOUBT
         first = _SHORT_START if len(spread) == 1 else 1.0
-        below = 1.0 if len(spread) == 1 else min(_DOUBT_OF_SHORT / doubt, 1.0)
+        is_doubted = self.is_local and len(spread) > 1
+        below = min(_DOUBT_OF_SHORT / doubt, 1.0) if is_doubted else 1.0
         start = Positive(first * usual, centre=usual, spread=doubt, below=below)
         ready = filled(self, lengthscale=start, variance=variance)
         for name, node in fields_of(ready):
@@ -67,6 +71,8 @@ class Linear(ScaledKernel):
         lengthscale: The distance from the centre at which the variance is reached. See `RBF`.
         variance: The variance of the functions. See `RBF`.
     """
+
+    is_local = False
 
     def matrix(self, x1: Inputs, x2: Others) -> Matrix:
         a, b = self._coordinates(x1, x2)
