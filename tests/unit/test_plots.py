@@ -82,6 +82,7 @@ class Given:
     """As much of a model as a picture needs, with a prediction made by hand."""
 
     channels = ("y",)
+    kept_rows = 0
 
     def __init__(self, prediction, width=1):
         self.prediction = prediction
@@ -295,7 +296,7 @@ def test_a_model_of_times_is_drawn_over_those_of_its_data(zone, ax):
     model = sgp.ContinualGP(sgp.Gaussian(), learning=None)
     model.update(dates, WAVE[:24])
     model.plot(data=(dates, WAVE[:24]), past=(dates[0], dates[3]), ax=ax)
-    assert "inducing points" in _labels(ax)
+    assert "kept rows" in _labels(ax)
     shown = ax.collections[0].get_paths()[0].vertices[:, 0]
     days = dates.tz_localize(None).to_numpy().astype("M8[D]").astype(float)  # as clocks show them
     assert shown.min() == pytest.approx(days[0] - 0.02 * 23)
@@ -865,7 +866,7 @@ def test_a_map_of_labelled_classes_and_their_dots():
     ax = sgp.plot.channel(model, x=SIDES, data=(PLANE, soils), value="mean")
     legends = [child for child in ax.get_children() if type(child).__name__ == "Legend"]
     texts = {text.get_text() for legend in legends for text in legend.get_texts()}
-    assert texts == {"clay", "sand", "data", "inducing points"}
+    assert texts == {"clay", "sand", "data", "kept rows"}
 
 
 def test_hyperparameters_of_the_default_kernel_are_drawn():

@@ -137,8 +137,8 @@ def _ground(ax: Any, x: np.ndarray, color: Any, what: str) -> None:
     )  # fmt: skip
 
 
-def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
-    """Draw inducing points along the bottom, with one row of ticks per latent function.
+def ticks(ax: Any, points: Sequence[np.ndarray], what: str, *, room: bool) -> None:
+    """Draw points along the bottom, with one row of ticks per latent function.
 
     There is a single row if all latent functions have the same points. Of very many points only
     some are drawn.
@@ -146,6 +146,7 @@ def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
     Args:
         ax: Matplotlib axes.
         points: The inducing points of each latent function.
+        what: What they are called.
         room: Whether to lower the end of the vertical axis so that the ticks cover no data.
     """
     from matplotlib.transforms import ScaledTranslation
@@ -157,7 +158,7 @@ def ticks(ax: Any, points: Sequence[np.ndarray], *, room: bool) -> None:
         ax.plot(
             of_latent[:, 0], np.zeros(len(of_latent)), "|", color=style.INK, markersize=_TICK - 1,
             markeredgewidth=0.9, alpha=0.7, transform=ax.get_xaxis_transform() + up,
-            label="inducing points" if q == 0 else None, zorder=4,
+            label=what if q == 0 else None, zorder=4,
         )  # fmt: skip
     if room:
         low, high = ax.get_ylim()
@@ -186,13 +187,12 @@ def note(ax: Any, text: str) -> None:
     )  # fmt: skip
 
 
-def crosses(ax: Any, points: Sequence[Float[np.ndarray, "_ 2"]]) -> None:
-    """Draw inducing points in the plane as crosses, with a rim that shows on dark ground."""
+def crosses(ax: Any, points: Sequence[Float[np.ndarray, "_ 2"]], what: str) -> None:
+    """Draw points in the plane as crosses, with a rim that shows on dark ground."""
     from matplotlib.patheffects import withStroke
 
     together = np.unique(np.concatenate(points), axis=0)
     ax.plot(
         *together.T, "+", color=style.INK, markersize=6, markeredgewidth=1.0,
-        path_effects=[withStroke(linewidth=2.4, foreground="white")], label="inducing points",
-        zorder=4,
+        path_effects=[withStroke(linewidth=2.4, foreground="white")], label=what, zorder=4,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from streamgp.plot.shown import (
     along,
     axis_label,
     clocked,
+    name_of_points,
     named,
     of_channel,
     off_map,
@@ -59,8 +60,8 @@ def channel(
         level: The probability of the interval around a line.
         value: Which map to draw: "mean", or "std" for the uncertainty. By default both, side by
             side; or only the mean, if a single axes is given.
-        inducing: Whether to mark the inducing points. Along a line there is one row of ticks per
-            latent function.
+        inducing: Whether to mark the inducing points, or kept rows. Along a line there is one row
+            of ticks per latent function.
         note: Whether to say above a line when the inducing points leave more than 5% of the
             variance at past rows open. The note needs marked inducing points.
         legend: Whether to draw a legend of the lines, intervals and marks above the axes.
@@ -123,7 +124,7 @@ def _line(
     marks.along(ax, new, old, height)
     if wanted.inducing:
         points = [clocked(of_latent, model.axes) for of_latent in model.inducing_points]
-        marks.ticks(ax, points, room=not bands.has_classes(prediction))
+        marks.ticks(ax, points, name_of_points(model), room=not bands.has_classes(prediction))
         if wanted.note and max(model.open_variance) > _TIGHT:
             marks.note(ax, _tight(model))
     return np.array([ax], object), bands.class_names(prediction)
@@ -155,7 +156,8 @@ def _maps(
                 style.short_dates(drawn)
         maps.on_map(panel, prediction, value, new, old)
         if wanted.inducing:
-            marks.crosses(panel, [clocked(of_latent, axes) for of_latent in model.inducing_points])
+            points = [clocked(of_latent, axes) for of_latent in model.inducing_points]
+            marks.crosses(panel, points, name_of_points(model))
     if ax is None:
         _say_once(panels[None])
     return panels, ()

@@ -30,6 +30,11 @@ class Model(Protocol):
         ...
 
     @property
+    def kept_rows(self) -> int:
+        """How many rows are kept: these are then the points."""
+        ...
+
+    @property
     def open_variance(self) -> tuple[float, ...]:
         """The part of each latent function's variance that its points leave open."""
         ...
@@ -227,3 +232,8 @@ def _stacked(columns: Sequence[np.ndarray]) -> np.ndarray:
     """Columns as a table, also where some are times and others are numbers."""
     kinds = {column.dtype.kind for column in columns}
     return np.stack([c if len(kinds) == 1 else c.astype(object) for c in columns], axis=-1)
+
+
+def name_of_points(model: Model) -> str:
+    """What marks of a model's points stand for."""
+    return "kept rows" if model.kept_rows else "inducing points"

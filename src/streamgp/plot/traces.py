@@ -55,7 +55,7 @@ def scores(reports: Sequence[UpdateReport], *, rows: bool = False, ax: Any = Non
 
 
 def inducing(reports: Sequence[UpdateReport], *, ax: Any = None) -> Any:
-    """Draw the number of inducing points of each latent function after each update.
+    """Draw the number of inducing points of each latent function, or of rows, after each update.
 
     Args:
         reports: What `update` or `update_many` returned, in order.
@@ -80,7 +80,8 @@ def inducing(reports: Sequence[UpdateReport], *, ax: Any = None) -> Any:
         name = f"latent{'s' * (len(latents) > 1)} {', '.join(latents)}"
         ax.step(steps, size, where="post", marker=".", label=name, **look)
     ax.set_ylim(0, 1.1 * sizes.max())
-    _finish(ax, "update", "inducing points", len(same) > 1)
+    what = "kept rows" if reports[-1].kept_rows else "inducing points"
+    _finish(ax, "update", what, len(same) > 1)
     return ax
 
 
