@@ -210,8 +210,13 @@ def test_rows_are_joined_beyond_the_limit_and_little_is_lost():
         every.update(x[own], y[own])
     assert model.kept_rows <= ROOM * 200
     assert every.kept_rows == 900
+    report = model.update(x[:1], y[:1], learn=False)
+    every.update(x[:1], y[:1], learn=False)
+    assert (report.kept_rows, report.kept_of) == (model.kept_rows, 901)
+    assert report.kept_bytes == sum(c.nbytes for c in model.state.kept.columns())
+    assert f"{report.kept_rows} kept rows for 901 observations" in str(report)
     kept = model.state.kept
-    assert kept.count.sum() == pytest.approx(900)
+    assert kept.count.sum() == pytest.approx(901)
     held = drawn(400, seed=6)
     few, many = (-np.mean(m.predict(held[0]).log_density(held[1])) for m in (model, every))
     assert few < many + 0.02

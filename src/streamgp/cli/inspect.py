@@ -52,8 +52,10 @@ def _latents(model: sgp.ContinualGP) -> Table:
     table = Table("kernel", "hyperparameters", title="Latent functions")
     for kernel in model.hyperparameters.get("latents", []):
         table.add_row(kernel["kind"], _numbers(kernel))
-    if model.kept_rows:
-        table.caption = f"kept rows: {model.kept_rows:,}"
+    if model.state is not None and model.kept_rows:
+        all_rows, size = sum(model.observations.values()), model.state.kept_bytes / 1000
+        kept = f"kept rows: {model.kept_rows:,} for {all_rows:,} observations, {size:,.0f} kB"
+        table.caption = kept
         return table
     sizes = "+".join(str(len(points)) for points in model.inducing_points) or "no"
     left = ", ".join(map(percent, model.open_variance)) or "none"

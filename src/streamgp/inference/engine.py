@@ -37,6 +37,10 @@ class AnyState(Protocol):
         """How many rows of the past are kept; none at inducing points."""
 
     @property
+    def kept_bytes(self) -> int:
+        """How many bytes they take."""
+
+    @property
     def heard(self) -> Float[np.ndarray, " D"]:
         """The observations of each channel that it stands for, faded ones in part."""
 

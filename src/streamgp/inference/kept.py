@@ -72,6 +72,11 @@ class Kept:
             self.x, self.channel, self.y, self.count, self.energy, self.linear, self.precision,
         )  # fmt: skip
 
+    @property
+    def bytes(self) -> int:
+        """How many bytes the columns take."""
+        return sum(column.nbytes for column in self.columns())
+
     def take(self, which: slice | np.ndarray) -> "Kept":
         """Some of the rows."""
         return Kept(*[column[which] for column in self.columns()])

@@ -84,6 +84,11 @@ class StateOnRows(ABC):
         return self.size
 
     @property
+    def kept_bytes(self) -> int:
+        """How many bytes the kept rows take."""
+        return sum(block.bytes for block in self.blocks)
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """The number of kept rows, for each latent function."""
         return (self.size,) * sum(self.model.draws)

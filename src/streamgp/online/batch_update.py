@@ -224,6 +224,8 @@ class Updater:
             inducing_before=self._sizes(before),
             inducing_after=self._sizes(now),
             kept_rows=0 if now.state is None else now.state.kept_rows,
+            kept_bytes=0 if now.state is None else now.state.kept_bytes,
+            kept_of=now.total,
             open_variance=self._open_variance(now),
             budget_spent=work.budget_spent,
             _model=None if now.state is None else now.state.model,

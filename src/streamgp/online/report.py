@@ -27,10 +27,11 @@ class Result(enum.Enum):
         return self.value
 
 
-def held(kept_rows: int, inducing: Sequence[int]) -> str:
+def held(kept_rows: int, inducing: Sequence[int], observations: int = 0) -> str:
     """What a model keeps of the past, in words."""
     if kept_rows:
-        return f"{kept_rows:,} kept rows"
+        of_all = f" for {observations:,} observations" if observations > kept_rows else ""
+        return f"{kept_rows:,} kept rows{of_all}"
     return f"{'+'.join(map(str, inducing)) or 'no'} inducing points"
 
 
@@ -60,6 +61,8 @@ class UpdateReport:
         inducing_after: The same after it. Where rows are kept instead, both are the numbers of
             kept rows.
         kept_rows: How many rows of the past the model keeps; zero if it has inducing points.
+        kept_bytes: How many bytes they take.
+        kept_of: How many observations the model has had in all.
         open_variance: The part of each latent function's variance at past rows that its points
             leave open after the update. Rows count by how precisely they observe the function.
             Zero before any data.
@@ -93,6 +96,8 @@ class UpdateReport:
     _model: MultiTaskGP | None = dataclasses.field(repr=False)
     axes: tuple[Axis, ...] = dataclasses.field(default=(), repr=False)
     dropped: dict[str, str] = dataclasses.field(default_factory=dict)
+    kept_bytes: int = 0
+    kept_of: int = 0
     outliers: dict[str, int] = dataclasses.field(default_factory=dict)
     _calibrations: Mapping[str, Calibration] = dataclasses.field(default_factory=dict, repr=False)
 
@@ -145,7 +150,7 @@ class UpdateReport:
             f"{sum(self.observations.values())} observations",
             f"log predictive before learning: {scores or 'none'}",
             f"bound {self.bound:.2f}",
-            held(self.kept_rows, self.inducing_after),
+            held(self.kept_rows, self.inducing_after, self.kept_of),
         ]
         if self.budget_spent:
             left = percent(max(self.open_variance))

@@ -110,6 +110,11 @@ class State:
         return 0
 
     @property
+    def kept_bytes(self) -> int:
+        """None, for the same reason."""
+        return 0
+
+    @property
     def explored(self) -> Float[np.ndarray, "_ P"]:
         """Where data were, as the inducing points tell it."""
         return np.concatenate(self.points)
