@@ -9,8 +9,9 @@ from tests._reference.build import channel, gaussian, model, one_gaussian, rows
 
 import streamgp as sgp
 from streamgp.inference.dense.joining import ROOM, limited
-from streamgp.inference.dense.learner import DenseLearner, _Whole
+from streamgp.inference.dense.learner import DenseLearner
 from streamgp.inference.dense.objective import Objective
+from streamgp.inference.dense.whole import Whole
 from streamgp.inference.vem import VEM
 from streamgp.parameters import free_vector
 
@@ -94,7 +95,7 @@ def test_bounds_add_up_to_the_evidence(noise):
         total += info.bound
     evidence = exact(x, y, AT, noise)[2]
     assert total == pytest.approx(evidence, rel=1e-7, abs=1e-6)
-    whole = _Whole.of(state, at_zero(x[:0], y[:0]), state.model)
+    whole = Whole.of(state, at_zero(x[:0], y[:0]), state.model)
     assert whole.known()[1] == pytest.approx(evidence, rel=1e-7, abs=1e-6)
 
 
@@ -182,7 +183,7 @@ def test_gradients_are_those_of_the_bound(name):
     state = made.state
     none = at_zero(x[:0], np.zeros(0))._replace(names=tuple(named))
     none = none._replace(y=np.zeros((0, state.kept.y.shape[1])))
-    whole = _Whole.of(state, none, state.model)
+    whole = Whole.of(state, none, state.model)
     count = np.random.default_rng(5).uniform(1, 3, state.size)
     kept = dataclasses.replace(whole.kept, count=count)
     batch = kept.batch(whole.model)
@@ -236,7 +237,7 @@ def test_twins_are_joined_without_loss():
         ):
             np.testing.assert_allclose(mine, theirs, atol=1e-7)
     none = at_zero(x[:0], y[:0])
-    bounds = [_Whole.of(own, none, own.model).known()[1] for own in (state, fewer)]
+    bounds = [Whole.of(own, none, own.model).known()[1] for own in (state, fewer)]
     assert bounds[1] == pytest.approx(bounds[0], abs=1e-6)
 
 

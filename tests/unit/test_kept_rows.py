@@ -174,7 +174,7 @@ def test_samples_one_by_one_are_kept_too():
 @pytest.mark.parametrize("likelihood", [sgp.Gaussian(), sgp.Bernoulli()], ids=["real", "binary"])
 def test_rows_of_a_large_batch_are_joined_part_by_part(monkeypatch, likelihood):
     """There are never more than those of one part beside those that there may be."""
-    monkeypatch.setattr(DenseLearner, "rows_together", 200)
+    monkeypatch.setattr(DenseLearner, "pace", DenseLearner.pace._replace(rows=200))
     sizes, following = [], type(stream()[0]).following
 
     def watched(state, rows, *others, **changes):

@@ -26,7 +26,7 @@ def together(monkeypatch):
 
     def hold(rows):
         for learner in LEARNERS.values():
-            monkeypatch.setattr(learner, "rows_together", rows)
+            monkeypatch.setattr(learner, "pace", learner.pace._replace(rows=rows))
 
     return hold
 

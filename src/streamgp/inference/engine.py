@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Rows
 from streamgp.inference.components import Contributions
+from streamgp.inference.pace import Pace
 from streamgp.inference.scoring import Scored
 from streamgp.inference.vem import VEM, Info
 from streamgp.model.composition import Composition
@@ -90,36 +91,12 @@ class AnyLearner(Protocol):
         """Whether rows are kept, so that hyperparameters are learned from all of them."""
 
     @property
-    def growth(self) -> float:
-        """How many times more data there are at least when hyperparameters are learned again."""
-
-    @property
-    def brief(self) -> int:
-        """How many evaluations of the bound an M step gets that goes on from a recent one."""
-
-    @property
-    def rows_to_race(self) -> int:
-        """How many rows tell starts of learning apart."""
-
-    @property
-    def evaluations_to_compare(self) -> int:
-        """How many evaluations of the bound the present hyperparameters and new ones get."""
-
-    @property
-    def rows_together(self) -> int:
-        """How many rows are held in memory together."""
-
-    @property
-    def parts_follow_time(self) -> bool:
-        """Whether large batches are learned in the order of time, instead of in random parts."""
+    def pace(self) -> Pace:
+        """How much it takes at a time, and how often it learns."""
 
     @property
     def least_noise(self) -> float:
         """The least noise that the arithmetic can take, as a part of the spread of data."""
-
-    @property
-    def samples_together(self) -> int:
-        """How many samples `filter` is best given at a time."""
 
     def with_rule(self, rule: VEM | None) -> Any:
         """The same with another rule of learning."""

@@ -51,7 +51,7 @@ class Updater:
         """When hyperparameters are learned."""
         learner = self.engines.of(state).learner
         channels = self.specification.channels
-        rule, own = learner.learning, (learner.on_rows, learner.growth, learner.brief)
+        rule, own = learner.learning, (learner.on_rows, learner.pace.growth, learner.pace.brief)
         return Schedule(rule, self.forgetting, channels, *own)
 
     # -- a batch -------------------------------------------------------------------------------

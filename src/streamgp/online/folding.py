@@ -58,7 +58,7 @@ class Folding:
     @property
     def _together(self) -> int:
         """How many rows are held in memory together."""
-        return self.engine.learner.rows_together
+        return self.engine.learner.pace.rows
 
     def with_rule(self, rule: VEM | None) -> "Folding":
         """The same with another rule of learning."""
@@ -82,7 +82,7 @@ class Folding:
         """
         if rows.size <= self._together:
             return self._at_once(before, rows, start, how)
-        if self.engine.learner.parts_follow_time:
+        if self.engine.learner.pace.in_time:
             return self._in_time(before, rows, start, how)
         return self._in_parts(before, rows, start, how)
 

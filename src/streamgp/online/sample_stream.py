@@ -61,7 +61,7 @@ class Streamer:
         """How many samples are taken together at most."""
         if progress.state is None:
             return 1
-        return self.updater.engines.of(progress.state).learner.samples_together
+        return self.updater.engines.of(progress.state).learner.pace.samples
 
     def _run(self, progress: Progress, rows: Rows) -> tuple[Progress, Rows, Work]:
         """The leading rows that only need to be conditioned on, perhaps none, and points for them.

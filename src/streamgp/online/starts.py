@@ -109,10 +109,10 @@ class Starts:
     @functools.cached_property
     def _some(self) -> Rows:
         """The rows, or some of them where there are many: the latest in time, else at random."""
-        most = self.engine.learner.rows_to_race
+        most = self.engine.learner.pace.racing
         if self.rows.size <= most:
             return self.rows
-        if self.engine.learner.parts_follow_time:
+        if self.engine.learner.pace.in_time:
             return self.rows.take(np.argsort(self.rows.x[:, 0], kind="stable")[-most:])
         generator = np.random.default_rng(self.specification.seed)
         return self.rows.take(np.sort(generator.permutation(self.rows.size)[:most]))
@@ -173,7 +173,7 @@ def better(
 ) -> MultiTaskGP:
     """Of some hyperparameters, those that explain all rows best, perhaps after a short while."""
     best: _Tried | None = None
-    short = learner.with_rule(VEM(rounds=1, evaluations=learner.evaluations_to_compare))
+    short = learner.with_rule(VEM(rounds=1, evaluations=learner.pace.comparing))
     for start in starts:
         tried = _Tried.of(start, *short.trying(state, rows, start))
         best = tried if best is None else _better(best, tried)

@@ -18,6 +18,7 @@ from streamgp.inference.over_time.objective import RowObjective
 from streamgp.inference.over_time.state import Place, RowState
 from streamgp.inference.over_time.states import Around
 from streamgp.inference.over_time.window import Window
+from streamgp.inference.pace import Pace
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.scoring import joined as joined_scores
@@ -37,13 +38,14 @@ _LITTLE = 1e-3  # nats: an M step ends where it gains no more
 class RowLearner(LearnerOnRows):
     """How updates are made over time. See `LearnerOnRows`."""
 
-    parts_follow_time: ClassVar[bool] = True
-    rows_together: ClassVar[int] = 8192
-    rows_to_race: ClassVar[int] = 1024
-    evaluations_to_compare: ClassVar[int] = 6
-    brief: ClassVar[int] = 4
-    growth: ClassVar[float] = 1.0
-    samples_together: ClassVar[int] = 4096
+    pace: ClassVar[Pace] = Pace(
+        rows=8192,  # of which a pass of the filter with its gradient takes some ten milliseconds
+        samples=4096,  # half of that, as samples wait for one another
+        racing=1024,  # some cycles of what is slow, and many of what is fast
+        comparing=6,  # starts are judged by the latest rows, these by all
+        brief=4,  # M steps come often, and go on from where the last one ended
+        in_time=True,
+    )
 
     def begin(self, model: MultiTaskGP, columns: int) -> RowState:
         """The state before any data."""

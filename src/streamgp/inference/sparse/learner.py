@@ -16,6 +16,7 @@ from scipy.linalg import block_diag
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference.components import Contributions, contributions, dense_parts
 from streamgp.inference.e_step import first_sites
+from streamgp.inference.pace import Pace
 from streamgp.inference.posterior import Marginals, latent_means, marginals
 from streamgp.inference.scoring import Scored, scored
 from streamgp.inference.sparse.absorbed import Absorbed, absorbed
@@ -64,15 +65,14 @@ class Learner:
         return State(model, points, blank, np.zeros(len(model.channels)))
 
     on_rows: ClassVar[bool] = False
-    parts_follow_time: ClassVar[bool] = False
-    rows_together: ClassVar[int] = 8192
-    rows_to_race: ClassVar[int] = 1024
-    evaluations_to_compare: ClassVar[int] = 6
-    brief: ClassVar[int] = 4
-    growth: ClassVar[float] = 1.0
     least_noise: ClassVar[float] = 0.0
-
-    samples_together: ClassVar[int] = 1024
+    pace: ClassVar[Pace] = Pace(
+        rows=8192,  # whose features at some hundred points take some ten megabytes
+        samples=1024,  # as many as points are placed for now and then
+        racing=1024,  # a first batch of more rows is judged by some of them
+        comparing=6,
+        brief=40,  # every M step takes its time: what it leaves out is lost for the next one
+    )
 
     def with_rule(self, rule: VEM | None) -> "Learner":
         """The same with another rule of learning."""
