@@ -33,7 +33,7 @@ test-types: setup
 
 # Tests of numbers: not of commands, files, pages, pictures and other libraries.
 NUMERICAL := tests/core tests/property $(wildcard tests/contract/test_likelihood*.py) \
-    $(filter-out $(patsubst %,tests/unit/test_%,cli% distribution% fleet_cli% follow% forecast_pictures% frames% \
+    $(filter-out $(patsubst %,tests/unit/test_%,cli% fleet_cli% follow% forecast_pictures% frames% \
         pages% plots% readme% river% site% sk%), $(wildcard tests/unit/test_*.py))
 
 # These tests with routines of BLAS that round otherwise than those of this machine's own processor.
@@ -94,11 +94,12 @@ wheel: setup
 	build/wheel/venv/bin/python tests/quick_start.py README.md
 	build/wheel/venv/bin/python -c 'import streamgp._core'
 
-# The wheel and the source distribution, as they would be published, in build/dist.
+# The wheel and the source distribution, as they would be published, in build/dist, and what must be in them.
 dist: setup
 	rm -rf build/dist
 	$(BIN)/python -m build --outdir build/dist .
 	$(BIN)/twine check --strict build/dist/*
+	$(BIN)/pytest -o addopts= tests/distribution
 
 # The documentation as a site in build/site. Warnings, such as broken links, are errors.
 docs: setup

@@ -242,14 +242,14 @@ def test_samples_of_several_channels_over_many_blocks_are_as_many_updates(most, 
     """Rows lie where one block ends and the next begins, too."""
     opened(most)
     generator = np.random.default_rng(3)
-    x = np.arange(300) / 8
+    x = np.arange(280) / 8
     names = generator.choice(list(CHANNELS), len(x))
     y = np.where(names == "real", np.sin(x), np.floor(generator.uniform(0, 3, len(x))))
     one, many = (
         sgp.ContinualGP(CHANNELS, latents=sgp.Matern12(1.0), learning=None, scale=False)
         for _ in range(2)
     )
-    first, rest = np.arange(210), np.arange(210, 300)
+    first, rest = np.arange(245), np.arange(245, 280)
     own = {name: first[names[first] == name] for name in CHANNELS}
     for model in (one, many):
         model.update({name: (x[rows], y[rows]) for name, rows in own.items()})
