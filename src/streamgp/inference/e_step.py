@@ -40,6 +40,9 @@ class Setting(Protocol):
     def conditioned(self, rows: RowSites) -> tuple[HasEvidence, Marginals]:
         """q given the past and these row sites, and what it says at the rows."""
 
+    def resolved(self, rows: RowSites) -> RowSites:
+        """Sites that say no more than the algebra can hold."""
+
 
 class Fit(NamedTuple):
     """A set of row sites and all that follows from it."""
@@ -106,7 +109,7 @@ def natural_step(setting: Setting, now: Fit, step: float = 1.0) -> RowSites:
             wanted[group.flat] = old.linear[group.flat]
             target[group.run][group.within] = old.precision[group.run][group.within]
     precision = tuple(p + step * (new - p) for p, new in zip(old.precision, target, strict=True))
-    return RowSites(old.linear + step * (wanted - old.linear), precision)
+    return setting.resolved(RowSites(old.linear + step * (wanted - old.linear), precision))
 
 
 def no_sites(setting: Setting) -> RowSites:

@@ -73,6 +73,16 @@ class Joint:
         at_rows = Marginals(self.features.offset + mean, spread, mean, spread)
         return Posterior(evidence), at_rows
 
+    def resolved(self, rows: RowSites) -> RowSites:
+        """Sites of at most the largest precisions, which ask for the same f."""
+        linear, precision = rows.linear.copy(), []
+        for run, own in zip(self.batch.runs, rows.precision, strict=True):
+            _, most = self.limits[:, run.flat].reshape(2, -1, run.latents)
+            too_much = np.max(np.diagonal(own, axis1=1, axis2=2) / most, axis=1, initial=1.0)
+            precision.append(own / too_much[:, None, None])
+            linear[run.flat] /= np.repeat(too_much, run.latents)
+        return RowSites(linear, tuple(precision))
+
     def observed(self, rows: RowSites) -> tuple[Design, Float[np.ndarray, " R"], Matrix]:
         """The rows as scalar observations behind a factor, for `Factor.appended`."""
         assert self.explained is not None

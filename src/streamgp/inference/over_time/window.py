@@ -162,6 +162,10 @@ class Window:
         at_rows = Marginals(self.features.offset + mean, covariance, mean, covariance)
         return Posterior(value + beside), at_rows
 
+    def resolved(self, rows: RowSites) -> RowSites:
+        """The same: the core keeps roots of covariances."""
+        return rows
+
     def scalars(self, rows: RowSites) -> Rows:
         """The sites as scalar rows, in the order of time."""
         return self._split(rows) if self.world.mixes else self._single(rows)

@@ -21,6 +21,10 @@ class SparseSetting(NamedTuple):
         """What the past and these row sites say together."""
         return self.carried + aggregate(self.batch, rows, self.features)
 
+    def resolved(self, rows: RowSites) -> RowSites:
+        """The same: whitened inducing values are never known too well for I + Λ."""
+        return rows
+
     def conditioned(self, rows: RowSites) -> tuple[Posterior, Marginals]:
         """q given the carried site and these row sites, and what it says at the rows."""
         posterior = condition(self.site(rows))
