@@ -49,13 +49,15 @@ class Fit(NamedTuple):
 
     rows: RowSites
     posterior: Any  # of the setting's kind
-    marginals: Marginals
+    marginals: Any  # `Marginals`, or None if there is no fit
     bound: float
 
 
 @np.errstate(over="ignore", invalid="ignore")  # whoever asks refuses a bound that is no number
 def fit_rows(setting: Setting, rows: RowSites) -> Fit:
     """q conditioned on the past and these row sites, with its bound."""
+    if not all(np.isfinite(own).all() for own in (rows.linear, *rows.precision)):
+        return Fit(rows, None, None, -np.inf)  # an expectation was beyond all numbers: no fit
     posterior, at_rows = setting.conditioned(rows)
     expected = expected_log_density(setting.model, setting.batch, at_rows)
     bound = site_bound(setting.batch, expected, rows, posterior, at_rows)
@@ -189,7 +191,7 @@ def climb(
         tolerance: The gain of a whole step below which they end.
     """
     step, count = 1.0, 0
-    while count < rounds:
+    while count < rounds and fit.bound > -np.inf:
         new = moved(fit, step)
         count += 1
         slack = ROUNDING * (1 + abs(new.bound))
