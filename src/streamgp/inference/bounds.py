@@ -8,6 +8,7 @@ from jaxtyping import Float
 from streamgp.data.batch import Batch, Group
 from streamgp.inference.posterior import Marginals
 from streamgp.inference.sites import RowSites, times
+from streamgp.likelihoods import Likelihood
 from streamgp.model.multitask import MultiTaskGP, of_groups
 
 _NOTHING = 1e-200  # the precision of a row that says nothing
@@ -53,11 +54,17 @@ def expected_of(
 ) -> Float[np.ndarray, " n"]:
     """E_q[log p] of each row of a group, over all observations that it stands for."""
     likelihood = model.channels[group.channel].likelihood
-    value = likelihood.expected(group.y, mean, covariance).value
-    if batch.count is not None and batch.energy is not None:
-        scatter = likelihood.strength * batch.energy[group.rows]
-        value = batch.count[group.rows] * value - 0.5 * scatter
-    return value
+    return of_all(batch, group, likelihood, likelihood.expected(group.y, mean, covariance).value)
+
+
+def of_all(
+    batch: Batch, group: Group, likelihood: Likelihood, value: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Expected log densities of single observations, as rows that stand for several have them."""
+    if batch.count is None or batch.energy is None:
+        return value
+    scatter = likelihood.strength * batch.energy[group.rows]
+    return batch.count[group.rows] * value - 0.5 * scatter
 
 
 def expected_log_sites(batch: Batch, rows: RowSites, at_rows: Marginals) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Batch, Group
+from streamgp.inference.bounds import of_all
 from streamgp.inference.e_step import counted
 from streamgp.inference.sites import RunBlocks
 from streamgp.likelihoods import Likelihood
@@ -36,12 +37,9 @@ def expected_adjoint(
     by_likelihood = {}
     for group, likelihood, m, c in of_groups(model, batch, mean, covariance):
         expected = likelihood.expected(group.y, m, c)
-        value[group.rows] = expected.value
+        value[group.rows] = of_all(batch, group, likelihood, expected.value)
         own = counted(batch, group, expected.by_mean, expected.by_covariance)
         by_mean[group.flat], by_covariance[group.run][group.within] = own[0].ravel(), own[1]
-        if batch.count is not None and batch.energy is not None:
-            count, energy = batch.count[group.rows], batch.energy[group.rows]
-            value[group.rows] = count * expected.value - 0.5 * likelihood.strength * energy
         if parameters:
             by_likelihood[group.channel] = _by_parameters(likelihood, batch, group, m, c)
     return ByRows(value, by_mean, by_covariance, by_likelihood)
