@@ -42,7 +42,7 @@ def test_a_key_that_cannot_be_learned_is_reported(spark):
 def test_one_model_as_a_function_of_columns(spark):
     x = np.linspace(0, 6, 50)
     model = sgp.ContinualGP(sgp.Gaussian())
-    model.update(np.stack([x, x[::-1]], axis=1), np.sin(x))
+    model.update(np.stack([x, x[::-1]], axis=1), np.sin(x) + 0.1 * np.cos(40 * x))
     frame = spark.createDataFrame([(float(a), float(6 - a)) for a in x[:7]], "a DOUBLE, b DOUBLE")
     found = frame.select(predictor(model)("a", "b").alias("y")).select("y.*").toPandas()
     expected = model.predict(np.stack([x[:7], 6 - x[:7]], axis=1))
