@@ -8,10 +8,11 @@ from tests._reference import dense
 from tests._reference.build import channel, gaussian, model, one_gaussian, rows
 
 import streamgp as sgp
-from streamgp.inference.dense.joining import ROOM, limited
+from streamgp.inference.dense.joining import limited
 from streamgp.inference.dense.learner import DenseLearner
 from streamgp.inference.dense.objective import Objective
 from streamgp.inference.dense.whole import Whole
+from streamgp.inference.kept import ROOM
 from streamgp.inference.vem import VEM
 from streamgp.parameters import free_vector
 

@@ -9,8 +9,9 @@ from tests._reference import build, families
 import streamgp as sgp
 from streamgp.data.batch import Rows
 from streamgp.inference.combine import combine, prepare
-from streamgp.inference.dense.joining import ROOM, limited
+from streamgp.inference.dense.joining import limited
 from streamgp.inference.dense.learner import DenseLearner
+from streamgp.inference.kept import ROOM
 from streamgp.inference.vem import VEM
 from streamgp.parameters import free_vector, with_free
 

@@ -52,11 +52,6 @@ class Members:
         self._first = (self.pool, self.shared)  # before anything is learned
 
     @property
-    def has_common(self) -> bool:
-        """Whether new keys may start from what others have learned."""
-        return self.pool is not None or self.shared is not None
-
-    @property
     def population(self) -> Population | None:
         """What new keys start from, if that is not the specification alone."""
         if self.shared is not None:

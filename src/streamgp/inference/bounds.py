@@ -7,11 +7,9 @@ from jaxtyping import Float
 
 from streamgp.data.batch import Batch, Group
 from streamgp.inference.posterior import Marginals
-from streamgp.inference.sites import RowSites, times
+from streamgp.inference.sites import NOTHING, RowSites, times
 from streamgp.likelihoods import Likelihood
 from streamgp.model.multitask import MultiTaskGP, of_groups
-
-_NOTHING = 1e-200  # the precision of a row that says nothing
 
 
 class HasEvidence(Protocol):
@@ -39,7 +37,7 @@ def at_top(
     for group in batch.groups:
         if not (group.is_observed and model.channels[group.channel].likelihood.conjugate):
             continue
-        precision = np.maximum(sites.precision[group.run][group.within][:, 0, 0], _NOTHING)
+        precision = np.maximum(sites.precision[group.run][group.within][:, 0, 0], NOTHING)
         top = (offset[group.flat] + sites.linear[group.flat] / precision)[:, None]
         total += float(np.sum(expected_of(model, batch, group, top, np.zeros((len(top), 1, 1)))))
     return total

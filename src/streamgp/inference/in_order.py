@@ -20,7 +20,7 @@ from streamgp.data.batch import Batch, Group
 from streamgp.inference.e_step import Setting, exact_sites, no_sites
 from streamgp.inference.posterior import Marginals, add
 from streamgp.inference.single_rows import Before, single_fits
-from streamgp.inference.sites import RunBlocks
+from streamgp.inference.sites import RunBlocks, firm
 from streamgp.likelihoods import Likelihood
 from streamgp.likelihoods.quadrature import root
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
@@ -163,9 +163,8 @@ class InOrder:
         linear, precision = fit.linear, fit.precision
         limit = self.reach[group.channel]
         if np.isfinite(limit):  # of one latent parameter
-            pull = linear - precision[:, :, 0] * fit.shift
-            precision = np.maximum(precision, (np.abs(pull) / limit)[:, :, None])
-            linear = pull + precision[:, :, 0] * fit.shift
+            linear, held = firm(linear, precision[:, :, 0], fit.shift, limit)
+            precision = held[:, :, None]
         linear = linear + (precision @ centre[:, :, None])[:, :, 0]  # about the offset
         old = self.sites.linear[part.flat], self.sites.precision[group.run][part.within]
         self.sites.linear[part.flat] = linear

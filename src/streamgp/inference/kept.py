@@ -13,9 +13,11 @@ from jaxtyping import Bool, Float, Int
 from streamgp.data.batch import Batch, Rows
 from streamgp.inference.sites import RowSites
 from streamgp.model.multitask import MultiTaskGP
+from streamgp.numerics.linalg import TINY
 from streamgp.registry import storable
 
 Site = tuple[Float[np.ndarray, "n J"], Float[np.ndarray, "n J J"]]  # b and P of some rows
+ROOM = 1.25  # of the limit, up to which a table grows before some rows are joined
 SIZE = 256  # rows of a block: a late row costs the filter about as many, and a file little more
 
 
@@ -176,6 +178,22 @@ def joined(parts: Sequence[Kept]) -> Kept:
     if len(parts) == 1:
         return parts[0]
     return Kept(*map(np.concatenate, zip(*[part.columns() for part in parts], strict=True)))
+
+
+def lost_by_joining(
+    one: Float[np.ndarray, "n J J"],
+    other: Float[np.ndarray, "n J J"],
+    apart: Float[np.ndarray, "n J"],
+) -> Float[np.ndarray, " n"]:
+    """½ mn/(m + n)·E[(f − f')²] nats: what pairs of rows are expected to lose when they are one.
+
+    Args:
+        one: P of one row of each pair, whose diagonal is m.
+        other: P of the other, whose diagonal is n.
+        apart: E[(f − f')²].
+    """
+    m, n = (np.diagonal(own, axis1=1, axis2=2) for own in (one, other))
+    return 0.5 * np.sum(m * n / np.maximum(m + n, TINY) * apart, axis=1)
 
 
 def joined_as_sites(

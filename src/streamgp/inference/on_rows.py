@@ -130,7 +130,7 @@ class StateOnRows(ABC):
     def _stiffness(self) -> Float[np.ndarray, "C Q Q"]:
         """Σ P E[u uᵀ] over all rows, of each pair of latent parameters."""
         outputs, latents = self.plain.outputs, sum(self.model.draws)
-        found = np.zeros((len(outputs.left), latents, latents))
+        found = np.zeros((outputs.pairs, latents, latents))
         step = -(-self.size // self.judged)
         if not step:
             return found

@@ -12,7 +12,7 @@ from scipy import special
 
 from streamgp.data.batch import Batch
 from streamgp.inference.posterior import Marginals
-from streamgp.likelihoods import Gaussian, Likelihood, Weighted
+from streamgp.likelihoods import Likelihood, Weighted
 from streamgp.model.multitask import MultiTaskGP, of_groups
 
 _EXTREME = 1e-9  # probability of a tail from where distribution functions are near rounding
@@ -94,34 +94,6 @@ def scored(model: MultiTaskGP, batch: Batch, at_rows: Marginals) -> Scored:
         if has_cdf(likelihood):
             _place(likelihood, group.y, mean, covariance, own)
     return Scored(batch.as_they_came(table))
-
-
-def scored_normal(
-    y: Float[np.ndarray, " N"],
-    mean: Float[np.ndarray, " N"],
-    variance: Float[np.ndarray, " N"],
-    noise: Float[np.ndarray, " N"],
-) -> Float[np.ndarray, "N 6"]:
-    """The table of scores of rows with normal noise, each of its own size.
-
-    Args:
-        y: The values.
-        mean: Of f.
-        variance: Of f.
-        noise: The standard deviation of each row's noise.
-    """
-    at_rows = mean[:, None], variance[:, None, None]
-    likelihood = Gaussian(noise)
-    table = np.full((len(y), 6), np.nan)
-    table[:, 0] = likelihood.log_predictive(y, *at_rows)
-    table[:, 3] = likelihood.predictive_score(y, *at_rows)
-    table[:, 4] = likelihood.predictive_crps(y, *at_rows)
-    far = np.flatnonzero(np.abs(table[:, 3]) > _FAR)
-    if len(far):
-        own = Gaussian(noise[far])
-        score = _NEAR**2 / table[far, 3]
-        table[far, 5] = own.predictive_value(score, mean[far, None], variance[far, None, None])
-    return table
 
 
 def joined(parts: list[Scored]) -> Scored:

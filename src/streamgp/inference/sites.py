@@ -16,6 +16,8 @@ from streamgp.model.mixing import Features
 from streamgp.numerics.linalg import symmetric
 from streamgp.registry import storable
 
+NOTHING = 1e-200  # the precision of a conjugate row that says nothing
+
 RunBlocks = tuple[Float[np.ndarray, "_n _J _J"], ...]
 
 
@@ -44,6 +46,18 @@ class RowSites(NamedTuple):
 
     linear: Float[np.ndarray, " R"]
     precision: RunBlocks
+
+
+def firm(
+    linear: np.ndarray, precision: np.ndarray, at: np.ndarray, limit: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """b and P of sites on one number each that ask for nothing farther than a limit from `at`.
+
+    Their pull at `at` stays the same, and their curvature is larger where it has to be.
+    """
+    pull = linear - precision * at
+    held = np.maximum(precision, np.abs(pull) / limit)
+    return pull + held * at, held
 
 
 def through(site: Site, maps: Sequence[Float[np.ndarray, "_ _"]]) -> Site:

@@ -56,8 +56,7 @@ def _covariance(
     if not isinstance(weights, Real):  # fixed: there is nothing to be unsure of
         return np.zeros((*shape, *shape))
     precision = np.zeros((shape[0], shape[0], shape[1], shape[1]))
-    pairs, first = outputs.pairs_of(d), outputs.first[d]
-    j, k = outputs.left[pairs] - first, outputs.right[pairs] - first
+    pairs, j, k = outputs.within[d]
     precision[j, k] = stiffness[pairs]
     precision[k, j] = np.swapaxes(stiffness[pairs], 1, 2)
     flat = precision.transpose(0, 2, 1, 3).reshape(2 * (np.prod(shape),))

@@ -107,11 +107,6 @@ def of_channel(
     return likelihood.start(typical), offset, scales
 
 
-def are_found(scale: Scale, name: str) -> bool:
-    """Whether the scale of a channel comes from its data."""
-    return scale is not False and not (isinstance(scale, Mapping) and name in scale)
-
-
 def typical_rows(likelihood: Likelihood, centre: float, size: float) -> Float[np.ndarray, "N ..."]:
     """A few observations with that mean and deviation."""
     return _rows(likelihood, centre + size * _TYPICAL)

@@ -2,12 +2,11 @@
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from streamgp.data.batch import Batch, Group, Rows, sorted_batch
 from streamgp.kernels import Kernel
@@ -49,35 +48,15 @@ class Outputs(NamedTuple):
     Attributes:
         channel: The channel of each latent parameter.
         first: Where each channel's latent parameters begin.
-        pair_channel: The channel of each pair.
-        left: The first latent parameter of each pair.
-        right: The second, which may be the same but does not come before it.
-        apart: Whether the two differ, so that the pair stands for two entries of a matrix.
-        entries: How many entries of a matrix each pair stands for: one, or two.
-        by_left: Adds up numbers of pairs for their first latent parameter.
-        by_right: The same for the second, of pairs whose two differ.
-        by_channel: Adds up numbers of latent parameters for their channel.
-        pairs_by_channel: Adds up numbers of pairs for their channel.
-        within: Of each channel, where its pairs are, and the two of each pair counted from its
-            first latent parameter.
+        pairs: How many pairs there are.
+        within: Of each channel, where its pairs are, and the two of each pair, of which the second
+            may be the same but does not come before the first.
     """
 
     channel: Int[np.ndarray, " O"]
     first: Int[np.ndarray, " D"]
-    pair_channel: Int[np.ndarray, " C"]
-    left: Int[np.ndarray, " C"]
-    right: Int[np.ndarray, " C"]
-    apart: Bool[np.ndarray, " C"]
-    entries: Float[np.ndarray, " C"]
-    by_left: Float[np.ndarray, "O C"]
-    by_right: Float[np.ndarray, "O C"]
-    by_channel: Float[np.ndarray, "D O"]
-    pairs_by_channel: Float[np.ndarray, "D C"]
+    pairs: int
     within: tuple[tuple[slice, Int[np.ndarray, " c"], Int[np.ndarray, " c"]], ...]
-
-    def pairs_of(self, channel: int) -> slice:
-        """Where a channel's pairs are."""
-        return self.within[channel][0]
 
 
 @functools.lru_cache(maxsize=64)
@@ -85,26 +64,12 @@ def outputs_of(latents: tuple[int, ...]) -> Outputs:
     """The outputs of channels with so many latent parameters each."""
     channel = np.repeat(np.arange(len(latents)), latents)
     first = np.cumsum([0, *latents[:-1]])
-    pairs = [(d, j, k) for d, own in enumerate(latents) for j in range(own) for k in range(j, own)]
-    of, j, k = np.array(pairs).T
-    left, right, apart = first[of] + j, first[of] + k, j != k
-    outputs, channels = np.arange(len(channel))[:, None], np.arange(len(latents))[:, None]
-    ends = np.searchsorted(of, np.arange(len(latents) + 1)).tolist()
-    own = [slice(begin, end) for begin, end in itertools.pairwise(ends)]
-    return Outputs(
-        channel,
-        first,
-        of,
-        left,
-        right,
-        apart,
-        entries=1.0 + apart,
-        by_left=(outputs == left) * 1.0,
-        by_right=((outputs == right) & apart) * 1.0,
-        by_channel=(channels == channel) * 1.0,
-        pairs_by_channel=(channels == of) * 1.0,
-        within=tuple((pairs, j[pairs], k[pairs]) for pairs in own),
-    )
+    within, begin = [], 0
+    for own in latents:
+        j, k = np.triu_indices(own)
+        within.append((slice(begin, begin + len(j)), j, k))
+        begin += len(j)
+    return Outputs(channel, first, begin, tuple(within))
 
 
 @storable

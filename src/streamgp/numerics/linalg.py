@@ -12,7 +12,7 @@ from scipy.linalg import blas, lapack
 # tied to the point, not to the matrix, so two sets of points that share z share its nugget too:
 # that is what makes carrying to a superset lossless.
 NUGGET = 1e-10
-TINY = 1e-200
+TINY = 1e-200  # added where nothing but zeros would be divided by, or factorised
 _DRAWN = 1e-9  # part of the largest variance, for the factor of what is drawn from
 _WIDE = 2  # columns per row from which a matrix is wide
 _EPS = float(np.finfo(float).eps)

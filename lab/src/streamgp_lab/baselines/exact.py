@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from streamgp.data.batch import Rows
 from streamgp.errors import ConfigurationError, problem
+from streamgp.inference.gradients import by_kernels
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.numerics.linalg import cholesky, inverse_of, solve_lower
@@ -21,7 +22,7 @@ from streamgp_lab.baselines.core import (
     prediction,
     start_model,
 )
-from streamgp_lab.baselines.gradients import by_kernels, log_prior
+from streamgp_lab.baselines.gradients import log_prior
 from streamgp_lab.problem import Data, rows
 
 _FAILED = 1e20  # replaces an evidence that is not finite

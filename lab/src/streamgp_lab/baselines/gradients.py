@@ -1,7 +1,6 @@
 """Derivatives and the climbing along them, for several baselines."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,27 +20,6 @@ def log_prior(wrapped: MultiTaskGP) -> tuple[float, Float[np.ndarray, " T"]]:
     centre, width = prior_of(wrapped)
     deviation = (free_vector(wrapped) - centre) / width
     return -0.5 * float(deviation @ deviation), -deviation / width
-
-
-def by_kernels(model: MultiTaskGP, by_latents: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Derivatives by each kernel: those of the latent functions that share it, added."""
-    sums: list[dict[str, Any]] = [{} for _ in model.kernels]
-    for k, gradient in zip(model.kernel_index, by_latents, strict=True):
-        sums[k] = summed(sums[k], gradient)
-    return tuple(sums)
-
-
-def summed(a: Any, b: Any) -> Any:
-    """Two nested gradients added up; what one leaves out is zero."""
-    if a is None or (isinstance(a, dict) and not a):
-        return b
-    if b is None or (isinstance(b, dict) and not b):
-        return a
-    if isinstance(a, dict):
-        return {name: summed(a.get(name), b.get(name)) for name in {**a, **b}}
-    if isinstance(a, tuple):
-        return tuple(map(summed, a, b))
-    return a + b
 
 
 def climbed(

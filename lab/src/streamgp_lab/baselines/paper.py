@@ -21,6 +21,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from streamgp.data.batch import Rows
+from streamgp.inference.gradients import by_kernels
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.model.specification import Specification
 from streamgp.numerics.linalg import cholesky, solve_lower, with_nugget
@@ -34,7 +35,6 @@ from streamgp_lab.baselines.core import (
     position,
     prediction,
 )
-from streamgp_lab.baselines.gradients import by_kernels
 from streamgp_lab.baselines.sparse import (
     Expected,
     Function,

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Rows
+from streamgp.inference.gradients import summed
 from streamgp.kernels import Kernel
 from streamgp.model.multitask import Channel, MultiTaskGP
 from streamgp.numerics.linalg import (
@@ -22,7 +23,6 @@ from streamgp.numerics.linalg import (
     solve_lower,
     with_nugget,
 )
-from streamgp_lab.baselines.gradients import summed
 
 Points = Float[np.ndarray, "_M P"]
 

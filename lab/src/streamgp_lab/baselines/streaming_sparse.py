@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Rows
+from streamgp.inference.gradients import summed
 from streamgp.kernels import RBF, Kernel
 from streamgp.likelihoods import Likelihood
 from streamgp.model.multitask import MultiTaskGP
@@ -39,7 +40,7 @@ from streamgp_lab.baselines.core import (
     position,
     prediction,
 )
-from streamgp_lab.baselines.gradients import climbed, log_prior, summed
+from streamgp_lab.baselines.gradients import climbed, log_prior
 from streamgp_lab.baselines.sparse import Expected, Function, Points, Seen, expected, mixed
 from streamgp_lab.problem import Data, rows
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Batch
-from streamgp.inference.sites import RunBlocks
+from streamgp.inference.sites import RunBlocks, times
 from streamgp.kernels import Kernel
 from streamgp.model.mixing import Mixed
 from streamgp.model.multitask import MultiTaskGP
@@ -53,27 +53,12 @@ class Design(NamedTuple):
 
     def through(self, batch: Batch, blocks: RunBlocks) -> "Design":
         """The numbers that matrices of a batch's rows make of these, row by row."""
-        return Design(
-            self.x, by_row(batch, blocks, self.weights), by_row(batch, blocks, self.basis)
-        )
+        return Design(self.x, times(batch, blocks, self.weights), times(batch, blocks, self.basis))
 
 
 def joined(parts: Sequence[Design]) -> Design:
     """The numbers of several designs, one after the other."""
     return Design(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def by_row(batch: Batch, blocks: RunBlocks, values: Float[np.ndarray, "R ..."]) -> np.ndarray:
-    """Each row's matrix times the values of its numbers."""
-    found = np.empty_like(values)
-    for run, own in zip(batch.runs, blocks, strict=True):
-        part = values[run.flat]
-        if run.latents == 1:
-            np.multiply(own.reshape(-1, *[1] * (values.ndim - 1)), part, out=found[run.flat])
-        else:
-            rows = part.reshape(len(own), run.latents, -1)
-            found[run.flat] = (own @ rows).reshape(part.shape)
-    return found
 
 
 def covariance(kernels: Sequence[Kernel], a: Design, b: Design) -> Matrix:

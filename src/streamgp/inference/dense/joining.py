@@ -16,11 +16,10 @@ from streamgp.data.batch import Rows
 from streamgp.inference.dense.design import Design, covariance, variances
 from streamgp.inference.dense.state import DenseState
 from streamgp.inference.e_step import exact_sites_at
-from streamgp.inference.kept import Kept, joined, joined_as_sites
+from streamgp.inference.kept import ROOM, Kept, joined, joined_as_sites, lost_by_joining
 from streamgp.model.mixing import offsets
 from streamgp.model.multitask import Channel, MultiTaskGP
 
-ROOM = 1.25  # of the limit, up to which a table grows before some rows are joined
 _NEAR = 8  # rows that each row is compared with, those whose f is most alike a priori
 _TOGETHER = 512  # pairs whose ℓ are held at once
 _AT_ONCE = 4  # one part in so many rows may be joined before costs are looked at again
@@ -92,9 +91,7 @@ def _joined(
     known = _known(state, rows)
     pairs, apart = _candidates(state.plain, known)
     spread = np.maximum(apart - _explained_apart(known, pairs), 0.0)  # Var_q(f − f')
-    mass = np.diagonal(known.precision, axis1=1, axis2=2)
-    m, n = mass[pairs.one], mass[pairs.other]
-    cost = np.sum(m * n / np.maximum(m + n, 1e-300) * spread, axis=1)
+    cost = lost_by_joining(known.precision[pairs.one], known.precision[pairs.other], spread)
     which = _disjoint(pairs, np.argsort(cost, kind="stable"), len(own), most)
     pairs, spread = pairs.take(which), spread[which]
     new = _of_pairs(state, rows, known, pairs, spread)

@@ -11,12 +11,7 @@ from streamgp.inference.dense.joining import limited
 from streamgp.inference.dense.objective import Objective
 from streamgp.inference.dense.state import DenseState
 from streamgp.inference.dense.whole import Whole, first_of, left_open
-from streamgp.inference.e_step import (
-    Fit,
-    e_step,
-    exact_sites,
-    fit_rows,
-)
+from streamgp.inference.e_step import Fit, e_step, exact_sites, fit_rows
 from streamgp.inference.in_order import InOrder
 from streamgp.inference.kept import Kept, joined
 from streamgp.inference.m_step import maximise

@@ -17,14 +17,8 @@ from jaxtyping import Float
 from streamgp.data.batch import Batch
 from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import at_top
-from streamgp.inference.dense.design import Design, Matrix, adjoint, by_row, mixed
-from streamgp.inference.dense.setting import (
-    flats,
-    limits_of,
-    not_negative,
-    scalars,
-    transposed,
-)
+from streamgp.inference.dense.design import Design, Matrix, adjoint, mixed
+from streamgp.inference.dense.setting import flats, limits_of, not_negative, scalars, transposed
 from streamgp.inference.e_step import counted, exact_sites_at
 from streamgp.inference.gradients import by_kernels, expected_adjoint, summed
 from streamgp.inference.m_step import Answer, Vector
@@ -80,7 +74,7 @@ class Objective:
         at = self._at(unwrap(there))
         if not np.isfinite(at.chol[-1, -1]):
             return -np.inf, np.zeros(len(theta))
-        alpha = by_row(self.batch, at.roots, solve_lower(at.chol, at.z, transpose=True))
+        alpha = times(self.batch, at.roots, solve_lower(at.chol, at.z, transpose=True))
         inverse = inverse_of(at.chol)
         seen = _Seen(at.covariance @ alpha, self._spread(at, inverse))
         t = _both_sides(self.batch, at.roots, inverse)
@@ -148,7 +142,7 @@ class Objective:
         pulled = a.T @ r
         by = np.outer(0.5 * pulled, alpha)
         by += by.T
-        by += a.T @ by_row(batch, told.by_spread, a)
+        by += a.T @ times(batch, told.by_spread, a)
         self._add_exact_sites(at, a, seen, told)
         return by
 
@@ -160,7 +154,7 @@ class Objective:
             if not (wrapped.conjugate and group.is_observed and free_size(wrapped)):
                 continue
             spread = a[group.flat] @ at.covariance  # of q, between these rows and all
-            bent = by_row(self.batch, told.by_spread, np.ascontiguousarray(spread.T))
+            bent = times(self.batch, told.by_spread, np.ascontiguousarray(spread.T))
             by_b = spread @ told.by_mean
             by_p = -seen.mean[group.flat] * by_b - np.einsum("nr,rn->n", spread, bent)
             slopes = counted(self.batch, group, by_b[:, None], by_p[:, None, None])
@@ -209,4 +203,4 @@ class _Told(NamedTuple):
 
 def _both_sides(batch: Batch, blocks: RunBlocks, matrix: Matrix) -> Matrix:
     """M·A·Mᵀ with a matrix M for each row, of a symmetric A."""
-    return by_row(batch, blocks, np.ascontiguousarray(by_row(batch, blocks, matrix).T))
+    return times(batch, blocks, np.ascontiguousarray(times(batch, blocks, matrix).T))

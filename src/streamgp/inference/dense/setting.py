@@ -8,15 +8,15 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.data.batch import Batch
-from streamgp.inference.dense.design import Design, Matrix, by_row
+from streamgp.inference.dense.design import Design, Matrix
+from streamgp.inference.e_step import exact_sites_at
 from streamgp.inference.posterior import Marginals
-from streamgp.inference.sites import RowSites, RunBlocks, inner
-from streamgp.model.mixing import Features, without_design
+from streamgp.inference.sites import NOTHING, RowSites, RunBlocks, inner, times
+from streamgp.model.mixing import Features, offsets, without_design
 from streamgp.model.multitask import MultiTaskGP
 from streamgp.numerics.linalg import cholesky_of_identity_plus, solve_lower
 
 _LEAST = 1e-6  # of what the prior knows of a latent parameter: rows are taken to say no less
-_NOTHING = 1e-200  # the precision of a conjugate row that says nothing
 _MOST = 1e13  # of what the prior knows: what a row says beyond it is lost in rounding
 
 
@@ -60,15 +60,13 @@ class Joint:
     def conditioned(self, rows: RowSites) -> tuple[Posterior, Marginals]:
         """q given the rows' sites, and what it says at the rows."""
         roots, value = scalars(self.batch, rows, self.limits)
-        cross = by_row(self.batch, transposed(roots), self.covariance)  # Cov(Sᵀg, g)
-        inside = by_row(self.batch, transposed(roots), np.ascontiguousarray(cross.T))
+        cross = times(self.batch, transposed(roots), self.covariance)  # Cov(Sᵀg, g)
+        inside = times(self.batch, transposed(roots), np.ascontiguousarray(cross.T))
         chol = cholesky_of_identity_plus(inside)
-        z = solve_lower(chol, value - by_row(self.batch, transposed(roots), self.mean))
+        z = solve_lower(chol, value - times(self.batch, transposed(roots), self.mean))
         explained = solve_lower(chol, cross)
         mean = self.mean + explained.T @ z
-        left = inner(self.batch, explained.T, explained.T)
-        prior = self.prior()
-        spread = tuple(not_negative(p - e) for p, e in zip(prior.covariance, left, strict=True))
+        spread = left_of(self.batch, self.prior().covariance, explained)
         evidence = 0.5 * float(value @ value - z @ z) - float(np.sum(np.log(chol.diagonal())))
         at_rows = Marginals(self.features.offset + mean, spread, mean, spread)
         return Posterior(evidence), at_rows
@@ -89,7 +87,7 @@ class Joint:
         roots, value = scalars(self.batch, rows, self.limits)
         turned = transposed(roots)
         design = Design.of(self.model, self.batch).through(self.batch, turned)
-        return design, value, by_row(self.batch, turned, np.ascontiguousarray(self.explained.T)).T
+        return design, value, times(self.batch, turned, np.ascontiguousarray(self.explained.T)).T
 
     @functools.cached_property
     def limits(self) -> Float[np.ndarray, "2 R"]:
@@ -107,7 +105,7 @@ def limits_of(model: MultiTaskGP, batch: Batch) -> Float[np.ndarray, "2 R"]:
     for group in batch.groups:
         channel = model.channels[group.channel]
         known = np.stack(diagonals)[:, group.rows].T @ channel.loadings.T**2 + channel.scale**2
-        least = np.where(channel.likelihood.conjugate, _NOTHING, _LEAST / known)
+        least = np.where(channel.likelihood.conjugate, NOTHING, _LEAST / known)
         found[:, group.flat] = np.ravel(least), np.ravel(_MOST / known)
     return found
 
@@ -137,11 +135,18 @@ def scalars(
 
 
 def observed(
-    batch: Batch, design: Design, rows: RowSites, limits: Float[np.ndarray, "2 R"]
+    model: MultiTaskGP, batch: Batch, held: RowSites
 ) -> tuple[Design, Float[np.ndarray, " R"]]:
-    """The sites of rows as scalar observations."""
-    roots, value = scalars(batch, rows, limits)
-    return design.through(batch, transposed(roots)), value
+    """Rows as scalar observations: by exact sites where they are conjugate, else by those held."""
+    sites = exact_sites_at(model, batch, offsets(model, batch), held)
+    roots, value = scalars(batch, sites, limits_of(model, batch))
+    return Design.of(model, batch).through(batch, transposed(roots)), value
+
+
+def left_of(batch: Batch, prior: RunBlocks, explained: Matrix) -> RunBlocks:
+    """What is left of each row's covariance once ℓ has been explained."""
+    told = inner(batch, explained.T, explained.T)
+    return tuple(not_negative(p - e) for p, e in zip(prior, told, strict=True))
 
 
 def transposed(blocks: RunBlocks) -> RunBlocks:

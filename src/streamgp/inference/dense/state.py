@@ -12,13 +12,7 @@ from streamgp.data.batch import Batch
 from streamgp.inference.components import Parts
 from streamgp.inference.dense.design import Design, covariance, joined, variances
 from streamgp.inference.dense.factor import Factor
-from streamgp.inference.dense.setting import (
-    Joint,
-    limits_of,
-    not_negative,
-    observed,
-)
-from streamgp.inference.e_step import exact_sites_at
+from streamgp.inference.dense.setting import Joint, left_of, not_negative, observed
 from streamgp.inference.kept import SIZE, Kept, cut
 from streamgp.inference.kept import joined as joined_rows
 from streamgp.inference.on_rows import StateOnRows
@@ -77,11 +71,8 @@ class DenseState(StateOnRows):
 
     def scalars(self, rows: Kept) -> tuple[Design, Float[np.ndarray, " R"]]:
         """The sites of rows as scalar observations."""
-        model = self.plain
-        batch = rows.batch(model)
-        sites = rows.sites(batch)
-        sites = exact_sites_at(model, batch, offsets(model, batch), sites)
-        return observed(batch, Design.of(model, batch), sites, limits_of(model, batch))
+        batch = rows.batch(self.plain)
+        return observed(self.plain, batch, rows.sites(batch))
 
     # -- other rows ------------------------------------------------------------------------------
 
@@ -134,14 +125,7 @@ class DenseState(StateOnRows):
         design, model = Design.of(self.plain, batch), self.plain
         explained = self.factor.explained(design)
         mean = explained.T @ self.factor.z
-        spread = tuple(
-            not_negative(p - e)
-            for p, e in zip(
-                prior_blocks(model, batch, design),
-                inner(batch, explained.T, explained.T),
-                strict=True,
-            )
-        )
+        spread = left_of(batch, prior_blocks(model, batch, design), explained)
         return Marginals(offsets(model, batch) + mean, spread, mean, spread)
 
     def joint(

@@ -12,7 +12,7 @@ from streamgp.inference.beliefs import Beliefs
 from streamgp.inference.bounds import at_top
 from streamgp.inference.dense.design import Design, covariance
 from streamgp.inference.dense.factor import Factor
-from streamgp.inference.dense.setting import Joint, limits_of, observed
+from streamgp.inference.dense.setting import Joint, observed
 from streamgp.inference.dense.state import DenseState
 from streamgp.inference.e_step import exact_sites, exact_sites_at, first_sites, fit_rows, per_row
 from streamgp.inference.kept import Kept, joined
@@ -74,10 +74,8 @@ class Whole:
     @functools.cached_property
     def factor(self) -> Factor:
         """All rows as scalar observations, where all are conjugate."""
-        offset = offsets(self.model, self.batch)
-        sites = exact_sites_at(self.model, self.batch, offset, self.kept.sites(self.batch))
-        design, limits = Design.of(self.model, self.batch), limits_of(self.model, self.batch)
-        return Factor.of(self.model.latent_kernels, *observed(self.batch, design, sites, limits))
+        rows = observed(self.model, self.batch, self.kept.sites(self.batch))
+        return Factor.of(self.model.latent_kernels, *rows)
 
     def beliefs(self) -> Beliefs:
         """What is believed of hyperparameters beside what rows say."""

@@ -18,7 +18,15 @@ from jaxtyping import Float, Int
 
 from streamgp.data.batch import Rows
 from streamgp.inference.e_step import exact_sites
-from streamgp.inference.kept import Kept, Site, adds_up, joined, joined_as_sites
+from streamgp.inference.kept import (
+    ROOM,
+    Kept,
+    Site,
+    adds_up,
+    joined,
+    joined_as_sites,
+    lost_by_joining,
+)
 from streamgp.inference.over_time.following import ended, following
 from streamgp.inference.over_time.state import Place, RowState
 from streamgp.inference.over_time.window import Window
@@ -27,7 +35,6 @@ from streamgp.kernels.state_space import Process
 
 _TOGETHER = 4  # rows that become two
 _AT_ONCE = 8  # one part in so many rows may go before losses are looked at again
-_ROOM = 1.25  # of the limit, up to which a table grows before it is joined
 
 
 class Four(NamedTuple):
@@ -84,7 +91,7 @@ def limited(state: RowState, keep: int | None, most_open: int) -> RowState:
         keep: The limit; None for none.
         most_open: How many rows of channels that are not conjugate may change as others come.
     """
-    if keep is None or state.size <= _ROOM * keep:
+    if keep is None or state.size <= ROOM * keep:
         return state
     while state.size > keep:
         kinds = [_fours(state), *pairs_of_sites(state)]
@@ -228,8 +235,7 @@ def _pairs_of(state: RowState, channel: int, pairs: Int[np.ndarray, "p 2"]) -> J
         if part.driven:
             step = 2 * (_covariance(part, 0 * gaps) - _covariance(part, gaps))
             apart += np.maximum(step, 0.0)[:, None] * loadings[:, latent] ** 2
-    m, n = (np.diagonal(precision, axis1=1, axis2=2) for _, (_, precision) in (one, other))
-    losses = 0.5 * np.sum(m * n / np.maximum(m + n, 1e-300) * apart, axis=1)
+    losses = lost_by_joining(one[1][1], other[1][1], apart)
 
     def new(which: np.ndarray) -> Kept:
         rows = [own.take(which) for own, _ in (one, other)]

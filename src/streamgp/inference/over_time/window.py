@@ -24,12 +24,11 @@ from streamgp.inference.over_time.states import (
     joined,
 )
 from streamgp.inference.posterior import Marginals
-from streamgp.inference.sites import RowSites
+from streamgp.inference.sites import NOTHING, RowSites
 from streamgp.model.mixing import Features, Mixed, without_design
 from streamgp.model.multitask import MultiTaskGP
 
 _LEAST = 1e-7  # of what the prior knows of a latent parameter: rows are taken to say no less
-_NOTHING = 1e-200  # the precision of a conjugate row that says nothing
 _TOGETHER = 4_000_000  # numbers of states that are held at once
 
 
@@ -78,7 +77,7 @@ class World:
         variance = self.loadings**2 @ self.law.variance + scale**2
         conjugate = np.array([channel.likelihood.conjugate for channel in self.model.channels])
         least = _LEAST / variance
-        return np.where(conjugate[self.model.outputs.channel], _NOTHING, least)
+        return np.where(conjugate[self.model.outputs.channel], NOTHING, least)
 
     def design(self, batch: Batch) -> Float[np.ndarray, "R d"]:
         """How the rows' latent parameters, less their offsets, follow from the states."""

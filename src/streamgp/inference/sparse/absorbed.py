@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from streamgp.inference.posterior import Marginals
-from streamgp.inference.sites import RowSites, Site, mapped_rows, times
+from streamgp.inference.sites import RowSites, Site, firm, mapped_rows, times
 from streamgp.inference.sparse.setting import SparseSetting
 from streamgp.model.mixing import Projection
 from streamgp.model.multitask import MultiTaskGP
@@ -83,10 +83,8 @@ class Absorbed:
     @classmethod
     def none(cls, model: MultiTaskGP, sizes: Sequence[int]) -> "Absorbed":
         """No data, at so many inducing points of each latent function."""
-        channels, width = (
-            len(model.channels),
-            sum(sizes) + len(model.outputs.channel) * model.basis_size,
-        )
+        channels = len(model.channels)
+        width = sum(sizes) + len(model.outputs.channel) * model.basis_size
         return cls(
             np.zeros((channels, width)),
             np.zeros((channels, width, width)),
@@ -210,11 +208,9 @@ class Absorbed:
         old = len(self.count)
         wider.linear[:old, places] = self.linear
         wider.precision[:old, places[:, None], places] = self.precision
-        wider.slack[:old], wider.count[:old], wider.energy[:old] = (
-            self.slack,
-            self.count,
-            self.energy,
-        )
+        wider.slack[:old] = self.slack
+        wider.count[:old] = self.count
+        wider.energy[:old] = self.energy
         return wider
 
 
@@ -243,11 +239,11 @@ def believable(
     linear, precision = rows.linear.copy(), tuple(own.copy() for own in rows.precision)
     for group in setting.batch.groups:
         if np.isfinite(limits[group.channel]):
-            own, centred = precision[group.run][group.within][:, 0, 0], at_rows.centred[group.flat]
-            pull = linear[group.flat] - own * centred
-            firm = np.maximum(own, np.abs(pull) / limits[group.channel])
-            precision[group.run][group.within] = firm[:, None, None]
-            linear[group.flat] = pull + firm * centred
+            own, flat = precision[group.run][group.within][:, 0, 0], group.flat
+            linear[flat], held = firm(
+                linear[flat], own, at_rows.centred[flat], limits[group.channel]
+            )
+            precision[group.run][group.within] = held[:, None, None]
     return RowSites(linear, precision)
 
 

@@ -77,7 +77,7 @@ class State:
         them all, and as little of two functions together as their loadings have in common.
         """
         outputs, latents = self.plain.outputs, len(self.sizes)
-        found = np.zeros((len(outputs.left), latents, latents))
+        found = np.zeros((outputs.pairs, latents, latents))
         ends, second = np.cumsum([0, *self.sizes]), self.posterior.second
         for d, channel in enumerate(self.plain.channels):
             blocks = _sums(self.absorbed.precision[d] * second, ends)
