@@ -12,6 +12,7 @@ import streamgp as sgp
 from streamgp.inference.posterior import condition
 from streamgp.inference.sites import through
 from streamgp.inference.sparse.absorbed import Absorbed, Reading, believable
+from streamgp.inference.sparse.filtering import filter_rows
 from streamgp.inference.sparse.learner import Learner
 from streamgp.inference.vem import VEM
 from streamgp.model.means import NONE, Constant, Mean
@@ -275,6 +276,36 @@ def dense_quadratic(model, batch, sites):
             left = np.array([left[n] for _, left in at])
             beside -= 0.5 * np.trace(p[n] @ channel.loadings @ np.diag(left) @ channel.loadings.T)
     return linear, precision, beside
+
+
+def wanted_beyond(model, rows, at_rows):
+    """By how much each row of the first channel wants f farther than three prior deviations."""
+    channel = model.channels[0]
+    deviation = np.sqrt(channel.scale[0] ** 2 + np.sum(channel.loadings[0] ** 2))
+    precision = rows.precision[0][:, 0, 0]
+    step = (rows.linear - precision * at_rows.centred) / precision
+    return np.abs(step) - 3 * deviation
+
+
+def test_no_row_is_believed_to_want_f_beyond_three_prior_deviations():
+    """A count that nobody expected gets more curvature, and its pull where f is stays the same."""
+    learner, x = Learner(None, e_tolerance=1e-10), np.linspace(0, 6, 12)
+    y = np.where(np.arange(12) == 5, 1e5, 1.0)
+    blank, rows = start(learner, ("Poisson",), (NONE,)), build.rows((0, x, y))
+    learned = build.learned(learner, blank, rows)
+    fit, setting, model = learned.fit, learned.trial.setting, blank.plain
+    sites = believable(learned.trial.wrapped, setting, fit.rows, fit.marginals)
+    too_far = wanted_beyond(model, fit.rows, fit.marginals) > 1e-9
+    assert 0 < np.count_nonzero(too_far) < 12
+    assert wanted_beyond(model, sites, fit.marginals).max() < 1e-9
+    np.testing.assert_allclose(sites.linear[~too_far], fit.rows.linear[~too_far], rtol=1e-9)
+    np.testing.assert_array_equal(sites.precision[0][~too_far], fit.rows.precision[0][~too_far])
+    pulls = [
+        own.linear - own.precision[0][:, 0, 0] * fit.marginals.centred for own in (fit.rows, sites)
+    ]
+    np.testing.assert_allclose(pulls[1], pulls[0], rtol=1e-9)
+    one_by_one = filter_rows(blank, rows, rounds=100, tolerance=1e-10)
+    assert wanted_beyond(model, one_by_one.rows, one_by_one.after).max() < 1e-3
 
 
 @OF_MEANS
